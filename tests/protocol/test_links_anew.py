@@ -181,8 +181,12 @@ def test_a_joiner_that_lost_its_link_to_the_donor_gets_the_state(frames: int) ->
     assert network["d"].history == network["a"].history
 
 
-def test_a_link_that_the_driver_makes_anew_loses_nothing() -> None:
-    """It has found another road, and what came by the first one was not handed in: JOIN waits for the next greeting."""
+@pytest.mark.parametrize("notices", ["first", "late"])
+def test_a_link_that_the_driver_makes_anew_loses_nothing(notices: str) -> None:
+    """It has found another road, and what came by the first one was not handed in: JOIN waits for the next greeting.
+
+    The other end may notice late that the first one is gone, when it sends something there.
+    """
     network = ManualNetwork()
     network.form("a")
     network.add("b")
@@ -197,7 +201,8 @@ def test_a_link_that_the_driver_makes_anew_loses_nothing() -> None:
         network.call("b", partial(end.stack.link_anew, gone))
     there, number = end.links[link] or (end, -1)
     end.links[link] = None
-    network._down(there, number, "it closed the connection")
+    if notices == "first":
+        network._down(there, number, "it closed the connection")
     network._connect(end, "sim:a")
     network.stabilize()
     assert members(network, "a") == members(network, "b") == "a b"
