@@ -94,6 +94,19 @@ def test_the_order_is_in_memory_for_one_that_joins_by_another_address(
     check_all(programs, members, {})
 
 
+def test_the_order_goes_to_memory_when_a_member_has_the_descriptors_that_it_lacked(
+    programs: Programs, two: Sequence[Host]
+) -> None:
+    """The next change of view tries again, while all write."""
+    near, seed = make(programs, two)
+    near.append(programs.start_on(two[0], "going_over.py", "short", "join", seed))
+    order_of(near, 3, SEQUENCER)
+    programs.call("enough")
+    near.append(programs.start_on(two[0], "going_over.py", "c", "join", seed))
+    order_of(near, 4, MEMORY)
+    check_all(programs, near, {})
+
+
 def test_one_of_the_host_is_killed_in_either_order(programs: Programs, two: Sequence[Host]) -> None:
     """The others go on: from memory in memory, over a sequencer with the majority."""
     near, seed = make(programs, two)

@@ -86,6 +86,15 @@ class DescriptorsOfOne(Descriptors):
             os.close(files)
 
 
+SHORTAGES = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.ENOSPC})
+"""What the process or the system lacks, and may have later: descriptors, memory."""
+
+
+def lasts(error: Exception) -> bool:
+    """Whether what could not be opened, made or mapped is not worth another try."""
+    return not (isinstance(error, OSError) and error.errno in SHORTAGES)
+
+
 def open_in(files: int, number: int, flags: int) -> int:
     """Open a descriptor anew, by a directory of open files."""
     flags |= os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY

@@ -38,7 +38,7 @@ cdef class MappedOrder(Layer):
     cdef readonly bint frozen       # between FLUSH and VIEW
     cdef bint has_credit
     cdef bint failed                # the memory cannot be used: this member leaves, or
-    cdef object on_apart            # this is called with two that share no memory (ring/choice.py); or None
+    cdef object on_apart            # this is called with two that share no memory (ring/choice.py), and if for good; or None
     cdef Segment left               # memory that this member has left, and may still hand up packets of; or None
     cdef bint armed                 # the alarm will be written to
     cdef bint appended              # others are to be woken
@@ -58,7 +58,7 @@ cdef class MappedOrder(Layer):
     cdef int pass_fence(self, object view) except -1
     cdef int take(self, int kind, int source, bytes body) except -1
     cdef int take_lane(self, int source, bytes body) except -1
-    cdef int take_refusal(self, int source, bytes why) except -1
+    cdef int take_refusal(self, int source, bytes body) except -1
     cdef int use(self, Segment segment) except -1
     cdef str map_lane(self, object member, object lane, object alarm)
     cdef int say_begun(self) except -1
@@ -67,8 +67,8 @@ cdef class MappedOrder(Layer):
     cdef int offer_lane(self, bint again) except -1
     cdef int offer_again(self, bint packets_wait) except -1
     cdef tuple not_begun(self, uint32_t reads_all)
-    cdef int give_up(self, str why, object other) except -1
-    cdef int say_apart(self, object younger, object older) except -1
+    cdef int give_up(self, str why, object other, bint for_good=*) except -1
+    cdef int say_apart(self, object younger, object older, bint for_good) except -1
     cdef int take_apart(self, int source, bytes body) except -1
     cdef int close(self) except -1
     cdef int drop_alarms(self) noexcept

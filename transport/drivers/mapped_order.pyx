@@ -11,7 +11,7 @@ import os
 
 import msgpack
 
-from orcalike.transport.drivers.descriptors import ALARM, LANE, ORDER
+from orcalike.transport.drivers.descriptors import ALARM, LANE, ORDER, lasts
 from orcalike.transport.errors import ProtocolError
 from orcalike.transport.ring.choice import pair_of
 from orcalike.transport.ring.fence import Fence, first_rows
@@ -149,7 +149,7 @@ cdef class MappedOrder(Layer):
         except OSError as error:
             if self.on_apart is None:
                 raise
-            self.give_up(f"it cannot be made: {error}", self.me)
+            self.give_up(f"it cannot be made: {error}", self.me, lasts(error))
         return 0
 
     cdef int pass_fence(self, object view) except -1:
@@ -289,6 +289,7 @@ cdef class MappedOrder(Layer):
         """Another member offers its memory: map it, all of the order if this member has not."""
         cdef Message answer
         cdef str why = None
+        cdef bint for_good = True
         match unpack(body, "an offer of shared memory", depth=2):
             case [int(lineage), [int(), int()] as order, [int(), int()] as lane, [int(), int()] as alarm]:
                 pass
@@ -307,28 +308,32 @@ cdef class MappedOrder(Layer):
         except (FileNotFoundError, ProcessLookupError):
             return 0                    # that member is leaving, or dead; if not, it offers again
         except (OSError, ProtocolError) as error:
-            why = str(error)
+            why, for_good = str(error), lasts(error)
         if why is not None and source < self.position:
             return self.give_up(f"the memory of {member} cannot be mapped: {why}. If it is of another user or user "
-                                f"namespace, or on another host, {REMEDY}", member)
+                                f"namespace, or on another host, {REMEDY}", member, for_good)
         if why is None:
             self.say_begun()
         else:
             if self.on_apart is not None:
-                self.on_apart((member.incarnation, self.me.incarnation))
-            answer = Message(why.encode()[:WHY_MAX])
+                self.on_apart((member.incarnation, self.me.incarnation), for_good)
+            answer = Message(msgpack.packb([for_good, why.encode()[:WHY_MAX]]))
             answer.push(1)[0] = UNREADABLE
             self.below.send(answer, (source,))
         self.core.again(self)
         return 0
 
-    cdef int take_refusal(self, int source, bytes why) except -1:
+    cdef int take_refusal(self, int source, bytes body) except -1:
         """Another member cannot map this one's memory: this one leaves if it is the younger of the two."""
-        cdef str text = shown(why[:WHY_MAX].decode(errors="replace"))
         cdef object member = self.installed.members[source]
+        match unpack(body, "why memory cannot be mapped", depth=1):
+            case [bool(for_good), bytes(why)]:
+                text = shown(why[:WHY_MAX].decode(errors="replace"))
+            case _:
+                raise ProtocolError("why memory cannot be mapped, which RING did not make")
         if source < self.position:
             self.give_up(f"{member} cannot map the memory of this member: {text}. If this one is of another user or "
-                         f"user namespace, or on another host, {REMEDY}", member)
+                         f"user namespace, or on another host, {REMEDY}", member, for_good)
         return 0
 
     cdef str attach(self, object member, object order_there):
@@ -402,7 +407,7 @@ cdef class MappedOrder(Layer):
                     rows |= <uint64_t>1 << <unsigned>self.rows[incarnation][0]
             ring_say_alone(&self.segment.member, rows)
 
-    cdef int give_up(self, str why, object other) except -1:
+    cdef int give_up(self, str why, object other, bint for_good=True) except -1:
         """This member cannot take part beside `other`: it leaves, and its application learns why; or another order is taken for all."""
         if not self.failed:
             self.failed = True
@@ -411,13 +416,13 @@ cdef class MappedOrder(Layer):
                 self.above.up_join_denied(f"the order in shared memory cannot be joined: {why}")
                 self.below.leave()
             else:
-                self.say_apart(self.me.incarnation, other.incarnation)
-                self.on_apart((self.me.incarnation, other.incarnation))
+                self.say_apart(self.me.incarnation, other.incarnation, for_good)
+                self.on_apart((self.me.incarnation, other.incarnation), for_good)
         return 0
 
-    cdef int say_apart(self, object younger, object older) except -1:
+    cdef int say_apart(self, object younger, object older, bint for_good) except -1:
         """All others are to know that two share no memory, of which this member is one."""
-        cdef Message message = Message(msgpack.packb([younger, older]))
+        cdef Message message = Message(msgpack.packb([younger, older, for_good]))
         others = tuple([position for position in range(len(self.installed.members)) if position != self.position])
         message.push(1)[0] = APART
         if others:
@@ -426,10 +431,14 @@ cdef class MappedOrder(Layer):
 
     cdef int take_apart(self, int source, bytes body) except -1:
         """Another member says that two share no memory, of which it is one."""
-        cdef object pair = pair_of(unpack(body, "members that are apart", depth=1))
+        match unpack(body, "members that are apart", depth=1):
+            case [*said, bool(for_good)]:
+                pair = pair_of(said)
+            case _:
+                raise ProtocolError("word of members that are apart, which RING did not make")
         if self.on_apart is None or self.installed.members[source].incarnation not in pair:
             raise ProtocolError("word of members that are apart, which is not for this member, or not of one of them")
-        self.on_apart(pair)
+        self.on_apart(pair, for_good)
         return 0
 
     def release(self):

@@ -14,7 +14,8 @@ cdef class EitherOrder(Layer):
     cdef Total sequenced            # likewise
     cdef Layer past                 # the one before this view, if that was another
     cdef Total former               # that of the view before, which may have what others lack; or None
-    cdef readonly frozenset apart   # members that share no memory, in pairs (ring/choice.py)
+    cdef readonly dict apart        # members that share no memory, in pairs, since which view (ring/choice.py), as it began,
+    cdef dict found                 # and as was found in it
     cdef int least                  # as `degree` was called last,
     cdef bint given                 # and `credit`
     cdef bint goes_over             # this member leads, and the next view can have its order in memory
@@ -23,6 +24,6 @@ cdef class EitherOrder(Layer):
     cdef int use(self, Layer layer) except -1
     cdef int go_over(self, object view, object choice) except -1
     cdef object choice_of(self, object view, bytes cut)
-    cdef bint can_share(self, object view) except -1
+    cdef bint can_share(self, object view, dict apart) except -1
     cdef int watch(self) except -1
     cdef object checked(self, bytes cut)

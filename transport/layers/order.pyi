@@ -7,7 +7,7 @@ from orcalike.transport.view import Member
 
 @final
 class EitherOrder(Layer):
-    apart: frozenset[Pair]
+    apart: dict[Pair, int]
     def __init__(
         self,
         core: Core,
@@ -18,5 +18,5 @@ class EitherOrder(Layer):
         slots: int = ...,
         lane: int = ...,
     ) -> None: ...
-    def set_apart(self, pair: Pair) -> None: ...
+    def set_apart(self, pair: Pair, lasts: bool) -> None: ...
     def release(self) -> None: ...

@@ -7,7 +7,7 @@ RING if all members of the view are on its host, none is known to be *apart*, an
 
 *Apart* are two members of which one cannot map the other's memory: they may be of two user namespaces, or be connected by a
 relay. Over RING alone the younger would have to leave. Here it says so to all, asks for a view, and as long as both are in
-the group that has its order through a sequencer.
+the group that has its order through a sequencer. If it was for want of descriptors or memory, some later views try again.
 
 *Going over*: what the order of the view before has is delivered, what this member has cast and has no place there is cast
 in the other one, in the view that begins. Each period of an order has a layer of its own, so that nothing stays of an earlier one.
@@ -21,7 +21,7 @@ from functools import partial
 from orcalike.transport.drivers.descriptors import Alarm
 from orcalike.transport.drivers.mapped_order import check_sizes
 from orcalike.transport.errors import ProtocolError
-from orcalike.transport.ring.choice import Choice, can_share, in_view
+from orcalike.transport.ring.choice import LASTS, Choice, can_share, in_view, still_apart
 from orcalike.transport.ring.fence import Fence
 from orcalike.transport.total.flush import Cut, Report
 
@@ -45,7 +45,7 @@ cdef class EitherOrder(Layer):
         super().__init__(core)
         self.config, self.me = config, me
         self.sizes = {"TOTAL": (packets, bytes), "RING": (slots, lane)}
-        self.apart = frozenset()
+        self.apart, self.found = {}, {}
         self.given = True
         self.current = self
         check_sizes(slots, lane)
@@ -110,32 +110,33 @@ cdef class EitherOrder(Layer):
 
     # Which of them orders.
 
-    def set_apart(self, pair):
+    def set_apart(self, pair, lasts):
         """These two share no memory: the order goes on through a sequencer."""
-        new = in_view({pair}, self.installed) - self.apart
-        if new:                         # others may say it of any two, and as often as they like
-            self.apart |= new
+        since = LASTS if lasts else self.apart.get(pair, self.installed.number)
+        new = in_view({pair: since}, self.installed)
+        if new and pair not in self.found:      # others may say it of any two, and as often as they like
+            self.found |= new
             self.below.flush(())
 
-    cdef bint can_share(self, object view) except -1:
+    cdef bint can_share(self, object view, dict apart) except -1:
         descriptors = self.core.descriptors
-        return descriptors is not None and can_share(
-            view, self.apart, partial(descriptors.is_near, self.me.address))
+        return descriptors is not None and can_share(view, apart, partial(descriptors.is_near, self.me.address))
 
     cdef object choice_of(self, object view, bytes cut):
         """What a cut says of the view that follows; without a cut this member begins alone."""
-        return Choice.unpack(cut) if cut else Choice(self.can_share(view), self.apart, cut)
+        return Choice.unpack(cut) if cut else Choice(self.can_share(view, self.apart), self.apart, cut)
 
     cpdef bint up_rests(self, object view, bytes cut):
         return self.choice_of(view, cut).in_memory
 
     cpdef bytes up_flush_ok(self, dict reports, object view, bint ends):
         cdef bytes cut = self.current.up_flush_ok(reports, view, ends)
-        cdef bint shared = self.can_share(view)
+        cdef dict apart = in_view(self.apart if self.in_memory is None else self.found, view)
+        cdef bint shared = self.can_share(view, still_apart(apart, view))
         if shared and self.sequenced is not None:
             it = Cut.unpack(cut)
             shared = it.mark == it.last
-        return Choice(shared, in_view(self.apart, view), cut).pack()
+        return Choice(shared, apart, cut).pack()
 
     cpdef up_view(self, object view, bytes cut):
         """Begin the view, in the order that the cut says."""
@@ -143,12 +144,12 @@ cdef class EitherOrder(Layer):
         self.past, self.former, self.goes_over = None, None, False
         self.link()                     # something else may stand above by now
         if view.position(self.me.incarnation) >= 0:
-            self.apart = choice.apart   # where word of others came too late for the cut it comes again
+            self.apart, self.found = choice.apart, {}   # where word of others came too late for the cut it comes again
             if choice.in_memory != (self.in_memory is not None):
                 self.go_over(view, choice)
         self.installed = view
         self.current.up_view(view, choice.cut)
-        self.goes_over = (self.sequenced is not None and self.sequenced.position == 0 and self.can_share(view))
+        self.goes_over = self.sequenced is not None and self.sequenced.position == 0 and self.can_share(view, self.apart)
         if self.goes_over:
             self.sequenced.settle()
             self.watch()

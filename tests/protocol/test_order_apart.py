@@ -1,0 +1,177 @@
+"""Members that lack descriptors or memory, so that they are apart: their order has a sequencer, and later views try again."""
+
+from __future__ import annotations
+
+import copy
+import errno
+import itertools
+import os
+import resource
+from collections.abc import Callable
+from functools import partial
+from random import Random
+
+import pytest
+
+from orcalike.simulator.simulation import Run
+from orcalike.transport.drivers.descriptors import DescriptorsOfOne, Handle
+from orcalike.transport.drivers.sim.world import World
+from orcalike.transport.errors import ProtocolError
+from orcalike.transport.ring.choice import LASTS, still_apart
+from orcalike.transport.view import View
+from orcalike.transport.wire.message import Message
+from tests.lib.manual_network import ManualNetwork
+from tests.lib.order_scenarios import draw_over_either
+from tests.protocol.test_order_layer import (
+    CHUNK,
+    SEEDS,
+    STACK,
+    are_near,
+    come,
+    go,
+    layer_of,
+    network_apart,
+    network_of,
+    order,
+    orders,
+)
+from tests.protocol.test_ring_layer import bodies
+
+
+class Short(DescriptorsOfOne):
+    """Now and then a member lacks descriptors, or memory."""
+
+    def __init__(self, seed: int, is_near: Callable[[str, str], bool]) -> None:
+        super().__init__(is_near)
+        self.rng = Random(f"{seed} short")
+        self.often = self.rng.choice([0.05, 0.3, 0.9])
+        self.refused = 0
+
+    def open(self, incarnation: int, handle: Handle, flags: int) -> int:
+        """As ever, or not."""
+        if self.rng.random() < self.often:
+            self.refused += 1
+            raise OSError(errno.EMFILE, os.strerror(errno.EMFILE))
+        return super().open(incarnation, handle, flags)
+
+
+class ShortRun(Run):
+    """A run in which members lack descriptors."""
+
+    def make_world(self) -> World:
+        """As ever, but for these."""
+        world = super().make_world()
+        world.descriptors = self.short = Short(self.scenario.seed, world.descriptors.is_near)
+        return world
+
+
+@pytest.mark.parametrize("first", range(0, SEEDS, CHUNK))
+def test_groups_keep_their_promises_while_members_lack_descriptors(first: int) -> None:
+    runs = [ShortRun(draw_over_either(seed)) for seed in range(first, first + CHUNK)]
+    assert sum(run.run().delivered for run in runs) > 10 * CHUNK
+    assert sum(run.short.refused for run in runs) > 10
+
+
+def test_of_what_others_say_of_members_that_are_apart_only_those_in_the_view_are_kept() -> None:
+    network, _ = network_apart("a b")
+    layer = layer_of(network, "a")
+    a, b = (network.endpoints[name].stack.me.incarnation for name in "ab")
+    for other in range(100):
+        layer.set_apart((b, 1_000 + other), lasts=True)
+    layer.set_apart((b, a), lasts=True)
+    layer.set_apart((b, a), lasts=False)
+    network.call("a", partial(network.endpoints["a"].stack.nudge, layer))
+    network.stabilize()
+    assert orders(network, "ab") == {"TOTAL"}
+    for name in "ab":
+        assert layer_of(network, name).apart == {(b, a): LASTS}
+
+
+@pytest.mark.parametrize("short", ["a", "b", "c", "ab"])
+def test_what_could_not_be_mapped_for_want_of_something_is_tried_again(short: str) -> None:
+    """By then members have what they lacked, though all are still there."""
+    network, descriptors = network_apart("a b")
+    network.add("c")
+    for name in short:
+        network.endpoints[name].stack.descriptors = lacks = copy.copy(descriptors)
+        lacks.apart, lacks.error = (
+            {network.endpoints[each].stack.me.incarnation for each in "abc"},
+            errno.EMFILE,
+        )
+    network.join("c", "a")
+    network.stabilize()
+    assert orders(network, "abc") == {"TOTAL"}
+    for name in short:
+        network.endpoints[name].stack.descriptors = descriptors
+    come(network, "d")
+    assert orders(network, "abcd") == {"RING"}
+    for name in "abcd":
+        network.cast(name, name.encode())
+    network.stabilize()
+    for name in "abcd":
+        assert sorted(bodies(network, name)[-4:]) == [b"a", b"b", b"c", b"d"]
+    come(network, "e")
+    assert orders(network, "abcde") == {"RING"}, "what was mapped is not apart any more"
+    assert layer_of(network, "e").apart == {}
+
+
+def test_what_cannot_be_mapped_is_tried_again_ever_more_seldom() -> None:
+    """While c lacks descriptors each try costs a change of view, more than those that others bring about."""
+    network, descriptors = network_apart("a b")
+    descriptors.error = errno.ENOMEM
+    network.add("c")
+    descriptors.apart.add(network.endpoints["c"].stack.me.incarnation)
+    network.join("c", "a")
+    network.stabilize()
+    view = network["a"].installed
+    assert view is not None
+    assert view.number == 4, "no view but for the finding"
+    changes = 40
+    for number in range(changes):
+        come(network, f"d{number}")
+        assert orders(network, "abc") == {"TOTAL"}
+        go(network, f"d{number}")
+        assert orders(network, "abc") == {"TOTAL"}
+    view = network["a"].installed
+    assert view is not None
+    tries = view.number - 4 - 2 * changes
+    assert 3 <= tries <= 7
+    assert not network[f"d{changes - 1}"].problems
+
+
+def test_one_that_cannot_make_the_order_tries_again() -> None:
+    """A group of one begins so."""
+    network = ManualNetwork(STACK)
+    network.descriptors = DescriptorsOfOne(are_near)
+    network.add("a")
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (0, hard))
+    try:
+        network.join("a", "")
+        network.stabilize()
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+    assert orders(network, "a") == {"TOTAL"}
+    come(network, "b")
+    assert orders(network, "ab") == {"RING"}
+
+
+def test_word_of_what_cannot_be_mapped_is_refused_if_it_has_another_form() -> None:
+    network = network_of("a b")
+    ring = order(network, "a")
+    for kind, body in itertools.product(
+        (b"\x02", b"\x03"), (b"", b"\xc0", b"\x92\x01\x02", b"\x93\x01\x02\x03")
+    ):
+        message = Message(kind + body)
+        message.source = 1
+        with pytest.raises(ProtocolError):
+            ring.up_send(message)
+
+
+def test_in_which_views_two_are_tried_again() -> None:
+    def tried(since: int) -> list[int]:
+        views = [View(1, number, 0, ()) for number in range(1, 30)]
+        return [view.number for view in views if not still_apart({(2, 1): since}, view)]
+
+    assert tried(3) == [5, 7, 11, 19]
+    assert tried(LASTS) == tried(1_000) == []
