@@ -46,6 +46,10 @@ NOT_PROVED = "it has not proved the key of this group"
 """Why a handshake ended; a joiner finds it in what went wrong at an address."""
 
 
+OTHER_VERSION = "both need the same version of orcalike"
+"""What to do where two speak different wire versions; a joiner finds it in what went wrong at an address."""
+
+
 class InsecureConfig(OrcalikeError):
     """An address that is no Unix socket, and no key for it."""
 

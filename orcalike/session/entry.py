@@ -8,15 +8,15 @@ from orcalike.errors import AuthenticationError, ConfigMismatch, JoinFailed
 from orcalike.session.names import Lookup, has_name, numeric
 from orcalike.session.options import JoinOptions
 from orcalike.transport.drivers.addresses import split
-from orcalike.transport.errors import NOT_PROVED
+from orcalike.transport.errors import NOT_PROVED, OTHER_VERSION
 from orcalike.transport.view import Member, View
 from orcalike.transport.wording import counted, listed
 
 RETRY_STEP, RETRY_MAX = 0.02, 0.5
 """Seconds before all addresses are asked again: so much more with each attempt, up to a maximum."""
 
-UNPROVED_MAX = 8
-"""Attempts in a row, at each address one at the least, that no other process has proved the key in."""
+HOPELESS_MAX = 8
+"""Attempts in a row, at each address one at the least, that no other process has proved the key in, or spoken this one's version."""
 
 
 class Deserted(JoinFailed):
@@ -48,14 +48,14 @@ class Entry:
         """What is wrong with the address that was asked last."""
         self.turned_out: str | None = None
         """The group let this member in and went on without it before it had joined: how it said so."""
-        self._attempts = self._unproved = 0
+        self._attempts = self._unproved = self._unlike = 0
         self._last_trouble = ""
         self._lookup: Lookup[tuple[str, ...]] | None = None
 
     def begin(self) -> None:
         """Ask, from the first address on."""
         self.under_way = True
-        self._attempts = self._unproved = 0
+        self._attempts = self._unproved = self._unlike = 0
         self.turned_out = None
 
     def look_up(self, done: Callable[[], None], of_all: bool) -> tuple[str, ...] | None:
@@ -102,7 +102,7 @@ class Entry:
         """What the last attempt came to: None, or the seconds after which to ask the next address.
 
         True with it if another incarnation must ask, because the last one was expelled. Raises
-        ConfigMismatch or JoinFailed if the group refused, or no address is known; Deserted if the
+        ConfigMismatch or JoinFailed if the group refused, is of another version, or no address is known; Deserted if the
         meeting place is empty; AuthenticationError if all that were asked lack this process's key.
         """
         self.check_refusal()
@@ -119,7 +119,7 @@ class Entry:
         self.turned_out = self.trouble = None
         self._attempts += 1
         self._last_trouble = trouble
-        self._count_unproved(trouble)
+        self._count_hopeless(trouble)
         all_asked = self._asks_all or self._attempts % len(self._targets()) == 0
         return min(RETRY_STEP * self._attempts, RETRY_MAX) if all_asked else 0.0, anew
 
@@ -130,10 +130,14 @@ class Entry:
                 self.denied.removeprefix("config: ")
             )
 
-    def _count_unproved(self, trouble: str) -> None:
-        """A connection can end in its handshake for other reasons, but not time after time."""
+    def _count_hopeless(self, trouble: str) -> None:
+        """A connection can end in its handshake for other reasons, but not time after time; and another process may come there."""
+        most = max(HOPELESS_MAX, len(self._targets()))
         self._unproved = self._unproved + 1 if NOT_PROVED in trouble else 0
-        if self._unproved >= max(UNPROVED_MAX, len(self._targets())):
+        self._unlike = self._unlike + 1 if OTHER_VERSION in trouble else 0
+        if self._unlike >= most:
+            raise JoinFailed(f"the group at {listed(self._targets())} cannot be joined: {trouble}")
+        if self._unproved >= most:
             raise AuthenticationError(
                 f"the key of this process is not that of the group at {listed(self._targets())}: "
                 f"{trouble}; all members take the same key=PATH, or have the same file (orcalike "

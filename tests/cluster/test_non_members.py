@@ -13,13 +13,14 @@ from typing import TYPE_CHECKING
 import msgpack
 import pytest
 
+from orcalike.transport.layers.com import WIRE_VERSION
 from tests.lib.keyed import connect_sealed, ring_of
 
 if TYPE_CHECKING:
     from tests.lib.programs import Program, Programs
 
 
-def frame(kind: int, body: bytes, magic: int = 0x4F, version: int = 1) -> bytes:
+def frame(kind: int, body: bytes, magic: int = 0x4F, version: int = WIRE_VERSION) -> bytes:
     """A frame as COM makes them."""
     return (len(body) + 4).to_bytes(4, "little") + bytes([magic, version, kind, 0]) + body
 
@@ -44,7 +45,7 @@ REFUSED = {
     "no frame at all": b"\x04\0\0\0" + b"\0" * 100,
     "a frame of nothing": b"\0\0\0\0\0\0\0\0",
     "a frame without end": b"\xff\xff\xff\xff" + HELLO[4:],
-    "another version": hello("default", "", 77, version=2),
+    "another version": hello("default", "", 77, version=1),
     "a wrong magic number": hello("default", "", 77, magic=1),
     "a frame before the greeting": frame(SEND, b"x"),
     "a greeting of nothing": frame(1, b""),

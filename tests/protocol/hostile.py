@@ -26,6 +26,7 @@ from orcalike.runtime.errors import GroupClosed
 from orcalike.session.group_calls import Share
 from orcalike.transport.config import StackConfig
 from orcalike.transport.drivers.simdriver import SimDriver
+from orcalike.transport.layers.com import WIRE_VERSION
 from orcalike.transport.membership import early
 from orcalike.transport.membership.attribution import BELIEVED
 from orcalike.transport.stack import Stack
@@ -406,7 +407,7 @@ class Grammar:
         kind = rng.choice((2, 3, 3, 3, 4)) if member else rng.choice((2, 3, 4, 4, 4))
         if rng.random() < 0.01:
             kind = rng.randrange(256)
-        head = bytes([0x4F, 1, kind, 0])
+        head = bytes([0x4F, WIRE_VERSION, kind, 0])
         frame = (len(body) + 4).to_bytes(4, "little") + head + body
         return self.garbled(frame) if rng.random() < 0.03 else frame
 
@@ -416,7 +417,7 @@ class Grammar:
         fields = [self.maybe("group"), self.maybe(rng.choice(("sim:x", "", "sim:9"))),
                   self.maybe(1000 + rng.randrange(5))]  # fmt: skip
         body = self.raw(fields if rng.random() < 0.95 else self.value())
-        frame = (len(body) + 4).to_bytes(4, "little") + b"\x4f\1\1\0" + body
+        frame = (len(body) + 4).to_bytes(4, "little") + bytes([0x4F, WIRE_VERSION, 1, 0]) + body
         return self.garbled(frame) if rng.random() < 0.05 else frame
 
 

@@ -10,7 +10,7 @@ import msgpack
 import pytest
 
 from orcalike.transport.errors import ProtocolError
-from orcalike.transport.layers.com import greeting_of
+from orcalike.transport.layers.com import WIRE_VERSION, greeting_of
 from tests.lib.manual_network import STACK, Endpoint, ManualNetwork
 
 FULL = "PACK:XFER:TOTAL:MBRSHIP:COM:sim"
@@ -24,7 +24,7 @@ def unwatched(stack: str) -> ManualNetwork:
     return network
 
 
-def frame(kind: int, body: bytes, magic: int = 0x4F, version: int = 1) -> bytes:
+def frame(kind: int, body: bytes, magic: int = 0x4F, version: int = WIRE_VERSION) -> bytes:
     """A frame as COM makes them."""
     return (len(body) + 4).to_bytes(4, "little") + bytes([magic, version, kind, 0]) + body
 
@@ -83,7 +83,7 @@ GREETINGS = {
     "short": (hello("group", "sim:x", 9)[:7], "a greeting of 7 bytes"),
     "long": (hello("group", "sim:" + "x" * 3000, 9), "a greeting of 3"),
     "magic": (frame(1, b"", magic=0x50), "the first bytes are not orcalike's"),
-    "version": (frame(1, b"", version=2), "wire version 2; this is version 1"),
+    "version": (frame(1, b"", version=1), "it speaks wire version 1, and this process 2"),
     "kind": (frame(2, b"x"), "a frame of kind 2 before the greeting"),
     "no msgpack": (frame(1, b"\xc1"), "a greeting that is not msgpack"),
     "extension": (frame(1, b"\xc7\x01\x05x"), "a greeting that is not msgpack"),

@@ -2,7 +2,7 @@
 
 Verbs: `add-members a b c [witness=a]`, `new d [rank=N] [NAME=VALUE]`, `join d through=a`,
 `cast a data=x [count=N]`, `deliver a b [count=N]`, `stabilize [quiet=yes]`, `leave a`,
-`credit b given=no`, `break a b`, `state a [layer=TOTAL]`.
+`credit b given=no`, `break a b`, `state a [layer=TOTAL]`, `stack LAYERS`, `version`, `bytes` (of all frames since).
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from orcalike.transport.layers.com import WIRE_VERSION
 from tests.lib.manual_network import STACK, ManualNetwork
 from tests.protocol import datadriven
 from tests.protocol.datadriven import Command
@@ -18,11 +19,29 @@ from tests.protocol.datadriven import Command
 SCRIPTS = sorted((Path(__file__).parent / "testdata").glob("*.txt"))
 
 
+class Recorder(ManualNetwork):
+    """A network that keeps what arrives, byte by byte."""
+
+    def __init__(self, stack: str = STACK) -> None:
+        super().__init__(stack)
+        self.arrived: list[bytes] = []
+
+    def inject(self, target: str, link: int, frame: bytes) -> None:
+        """As ever."""
+        self.arrived.append(frame)
+        super().inject(target, link, frame)
+
+    def take_bytes(self) -> list[str]:
+        """What has arrived since the last call, each once."""
+        arrived, self.arrived = self.arrived, []
+        return list(dict.fromkeys(frame.hex() for frame in arrived))
+
+
 class Script:
     """One script's group."""
 
     def __init__(self) -> None:
-        self.network = ManualNetwork()
+        self.network = Recorder()
 
     def handle(self, command: Command) -> str:
         """What came of a command, a line each."""
@@ -31,7 +50,14 @@ class Script:
         return "\n".join(self.network.lines()) if result is None else str(result)
 
     def do_stack(self, words: list[str], options: dict[str, str]) -> None:
-        self.network = ManualNetwork(words[0] if words else STACK)
+        self.network = Recorder(words[0] if words else STACK)
+
+    def do_version(self, words: list[str], options: dict[str, str]) -> str:
+        return str(WIRE_VERSION)
+
+    def do_bytes(self, words: list[str], options: dict[str, str]) -> str:
+        self.network.lines()
+        return "\n".join(self.network.take_bytes())
 
     def do_add_members(self, words: list[str], options: dict[str, str]) -> None:
         self.network.form(" ".join(words), options.get("witness", ""))

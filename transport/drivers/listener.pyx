@@ -31,7 +31,7 @@ from orcalike.transport.drivers.heartbeat cimport Heartbeat
 from orcalike.transport.drivers.sealed_channel cimport SealedChannel, make_channel
 from orcalike.transport.layers.base cimport NEVER
 from orcalike.transport.layers.com cimport GREETING_MAX
-from orcalike.transport.layers.com import greeting_of
+from orcalike.transport.layers.com import answer_to, greeting_of
 from orcalike.transport.wire.message cimport Message
 
 cdef extern from "<sys/epoll.h>" nogil:
@@ -254,10 +254,13 @@ cdef class Listener:
         cdef Message frame = channel.next_frame()
         if frame is None:
             return False
+        greeting = frame.body
         try:
-            greeting = frame.body
             group, _, _ = greeting_of(greeting)
         except ProtocolError as error:
+            if answer_to(greeting):
+                channel.put(Message(answer_to(greeting)))
+                channel.flush()         # as far as it goes
             self.refuse(channel, str(error))
             return True
         channel.begin, channel.end = begin, end

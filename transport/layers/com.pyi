@@ -15,6 +15,9 @@ class Peer:
     missed: bool
     def __new__(cls, address: str) -> Self: ...
 
+WIRE_VERSION: int
+
+def answer_to(greeting: bytes) -> bytes: ...
 def greeting_of(frame: bytes) -> tuple[str, str, int]: ...
 
 @final

@@ -19,7 +19,7 @@ before length, magic, version and kind are checked, and nothing but a greeting f
 
 import msgpack
 
-from orcalike.transport.errors import ProtocolError
+from orcalike.transport.errors import OTHER_VERSION, ProtocolError
 from orcalike.transport.view import is_address
 from orcalike.transport.wire.control import unpack
 
@@ -40,6 +40,9 @@ cdef enum:
     PAUSE_LEAST = 10000000      # ns
     PAUSE_OLDER = 100000000     # before the older of two members makes their link
     PAUSE_MOST = 1000000000     # or 2 D, where that is less
+
+
+WIRE_VERSION = VERSION
 
 
 cdef class Peer:
@@ -65,6 +68,13 @@ cdef class Peer:
         return contacts
 
 
+def answer_to(bytes greeting not None):
+    """What one is answered whose greeting is of another wire version, so that it can say so as well; b"" for all others."""
+    if len(greeting) >= FRAME_HEADER and greeting[4] == MAGIC and greeting[5] != VERSION:
+        return bytes([FRAME_HEADER - 4, 0, 0, 0, MAGIC, VERSION, HELLO, 0])
+    return b""
+
+
 def greeting_of(bytes frame not None):
     """(group, address, incarnation) of a greeting; raises ProtocolError for anything else."""
     if not FRAME_HEADER <= len(frame) <= GREETING_MAX:
@@ -72,7 +82,7 @@ def greeting_of(bytes frame not None):
     if frame[4] != MAGIC:
         raise ProtocolError("the first bytes are not orcalike's")
     if frame[5] != VERSION:
-        raise ProtocolError(f"wire version {frame[5]}; this is version {VERSION}")
+        raise ProtocolError(f"it speaks wire version {frame[5]}, and this process {VERSION}: {OTHER_VERSION}")
     if frame[6] != HELLO:
         raise ProtocolError(f"a frame of kind {frame[6]} before the greeting")
     match unpack(frame[FRAME_HEADER:], "a greeting", depth=1, elements=3):
