@@ -15,7 +15,6 @@ cdef class Sequencer:
     cdef int64_t slow
 
     cdef int take(self, int position, uint64_t counter, int degree, Message message, Message body) except -1
-    cdef bint raise_floor(self) noexcept
     cdef int give_numbers(self) except -1
     cdef int expel_slowest(self) except -1
     cdef int number(self, int position, uint64_t counter, int degree, Message message, Message body) except -1

@@ -35,6 +35,16 @@ cdef inline bint has_room(Order order, Py_ssize_t size) noexcept:
                  or order.buffer.bytes <= order.window_bytes // 4))
 
 
+cdef inline bint raise_floor(Order order) noexcept:
+    """Go by what the slowest member has applied by now; says whether that is more."""
+    cdef uint64_t slowest = order.acks.least_expected()
+    if order.floor >= slowest:
+        return False
+    order.deadline = NEVER
+    order.floor = slowest
+    return True
+
+
 @cython.final
 cdef class Sequencer:
     """Numbers the packets of a view."""
@@ -61,22 +71,12 @@ cdef class Sequencer:
             self.number(position, counter, degree, message, body)
         return 0
 
-    cdef bint raise_floor(self) noexcept:
-        """Go by what the slowest member has applied by now; says whether that is more."""
-        cdef Order order = self.order
-        cdef uint64_t slowest = order.acks.least_expected()
-        if order.floor >= slowest:
-            return False
-        order.deadline = NEVER
-        order.floor = slowest
-        return True
-
     cdef int give_numbers(self) except -1:
         """Number the pending packets, as far as the slowest member's credit goes."""
         cdef Order order = self.order
         cdef Packet waits
         cdef Message message
-        if self.raise_floor():
+        if raise_floor(order):
             order.trim(order.next if order.acks.count == 1 else order.stable_mark)
         while self.queue.count:
             waits = self.queue.at(0)[0]
@@ -162,7 +162,7 @@ cdef class Sequencer:
                 moved = True
         if expect > expected:
             standing.expects = expect
-            if expected <= order.floor and self.raise_floor():
+            if expected <= order.floor and raise_floor(order):
                 moved = True
         if moved:
             order.trim(stable)
