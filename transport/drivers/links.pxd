@@ -52,7 +52,7 @@ cdef class Links(Driver):
     cdef inline Stack stack_at(self, Py_ssize_t i):
         return <Stack>PyList_GET_ITEM(<PyObject*>self.stacks, i)
 
-    cdef int handle_slot(self, Py_ssize_t slot, unsigned int events) except -1
+    cdef int handle_other(self, object entry) except -1
     cdef int look(self, bint thoroughly=?) except -1
     cdef int take_handed_over(self) except -1
     cdef object own_process(self, object sock)

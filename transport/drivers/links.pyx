@@ -107,12 +107,9 @@ cdef class Links(Driver):
         """The epoll set: readable when there is something to do."""
         return self.epoll.fd
 
-    cdef int handle_slot(self, Py_ssize_t slot, unsigned int events) except -1:
-        """Something has come in this slot of the epoll set."""
-        entry = self.epoll.slots[slot]
-        if isinstance(entry, Channel):
-            self.handle_channel(<Channel>entry, events)
-        elif isinstance(entry, Process):
+    cdef int handle_other(self, object entry) except -1:
+        """Something has come for what has a slot of the epoll set, and is no channel."""
+        if isinstance(entry, Process):
             self.ended(entry)
         elif isinstance(entry, Stack):
             (<Stack>entry).rung(self.now)

@@ -32,7 +32,7 @@ cdef class Pump(Alarms):
     cdef int give_up_role(self) except -1
     cdef int end_role(self) except -1
     cdef int serve(self) except -1
-    cdef int enter(self) except -1
+    cdef int wait_for_lock(self) except -1
     cdef int leave(self) except -1
     cdef int send_out(self) except -1
     cdef int let_in(self) except -1

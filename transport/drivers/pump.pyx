@@ -42,13 +42,7 @@ from orcalike.transport.drivers.peer_processes import is_elsewhere
 from orcalike.transport.drivers.alarms cimport Alarms
 from orcalike.transport.drivers.channel cimport Channel
 from orcalike.transport.drivers.deferral cimport (
-    block_signals,
-    deliver,
-    drop,
-    drop_later,
-    hold,
-    interrupted,
-    surface,
+    block_signals, deliver, drop, drop_later, hold, interrupted, surface,
 )
 from orcalike.transport.drivers.driver cimport Waitable, monotonic
 from orcalike.transport.drivers.lock cimport (
@@ -84,6 +78,16 @@ cdef enum:
 
 class Relieved(BaseException):
     """This thread has lost its place in the core to another one, and is to leave it as it is."""
+
+
+cdef inline int enter(Pump pump) except -1:
+    """Have the stacks for this thread alone."""
+    hold()
+    if not try_lock(&pump.lock):
+        pump.wait_for_lock()
+    pump.inside = this_thread()
+    pump.now = monotonic()
+    return 0
 
 
 cdef inline bint let_go(Pump pump) noexcept:
@@ -155,7 +159,7 @@ cdef class Pump(Alarms):
 
     def call(self, function, *args):
         """Run one of a stack's inputs: `function(*args, now)`, and send what comes of it."""
-        self.enter()
+        enter(self)
         self.run_input(function, args)
 
     def run_input(self, function, args):
@@ -197,15 +201,11 @@ cdef class Pump(Alarms):
         self.run_input(function, args)
         return True
 
-    cdef int enter(self) except -1:
-        """Have the stacks for this thread alone."""
-        hold()
-        if not try_lock(&self.lock):
-            self.look_later()
-            with nogil:
-                wait_lock(&self.lock)
-        self.inside = this_thread()
-        self.now = monotonic()
+    cdef int wait_for_lock(self) except -1:
+        """Have the stacks for this thread alone, once the thread that has them lets go."""
+        self.look_later()
+        with nogil:
+            wait_lock(&self.lock)
         return 0
 
     cdef int leave(self) except -1:
@@ -317,24 +317,21 @@ cdef class Pump(Alarms):
             if errno != EINTR:
                 raise OSError(errno, os.strerror(errno))
             count = 0
-        self.enter()
+        enter(self)
         return self.handle_all(events, count)
 
     cdef int handle_all(self, epoll_event* events, int count) except -1:
         """Handle what the set has said, and leave the core."""
-        cdef bint lost = False
         cdef object failure = None
         try:
             self.handle_events(events, count)
             self.send_out()
-        except Relieved:
-            lost = True
         except BaseException as error:      # no handler's: those wait
             failure = error
-        if lost:
-            self.come_out()
-        elif failure is None:
+        if failure is None:
             self.let_in()
+        elif isinstance(failure, Relieved):
+            self.come_out()
         else:
             try:
                 self.fail(failure)
@@ -345,7 +342,7 @@ cdef class Pump(Alarms):
         return 0
 
     cdef int look_into_order(self) except -1:
-        self.enter()
+        enter(self)
         return self.handle_all(NULL, LOOKS)
 
     cdef int call_back(self) except -1:
@@ -380,7 +377,11 @@ cdef class Pump(Alarms):
                 read(self.timer, &value, 8)
                 self.timer_at = NEVER
             else:
-                self.handle_slot(events[i].data.u64, events[i].events)
+                entry = self.epoll.slots[events[i].data.u64]
+                if isinstance(entry, Channel):
+                    self.handle_channel(<Channel>entry, events[i].events)
+                else:
+                    self.handle_other(entry)
         if self.handed_over:
             self.take_handed_over()
         if self.due <= self.now:        # what this input has brought is looked at when it is over
@@ -561,8 +562,7 @@ cdef class Pump(Alarms):
 
     def attend(self, Waitable waitable not None, seconds=None):
         """Wait for it in this thread, which does the I/O meanwhile; False when the time is over."""
-        return self.wait(waitable, NEVER if seconds is None
-                         else monotonic() + <int64_t>(seconds * 1e9))
+        return self.wait(waitable, NEVER if seconds is None else monotonic() + <int64_t>(seconds * 1e9))
 
     # The end.
 
