@@ -33,10 +33,11 @@ def views(end: End) -> int:
 
 
 def together(first: End, second: End, holds: Callable[[], object]) -> None:
-    """Drive both until that holds."""
+    """Drive both until that holds; no connection is refused meanwhile."""
 
     def step() -> object:
         second.pump.handle()
+        assert first.logged == second.logged == []
         return holds()
 
     first.until(step)
