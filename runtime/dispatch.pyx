@@ -319,7 +319,7 @@ cdef class Runtime(Layer):
         cdef bint is_new = <int64_t>message.stamp == self.core.wall and message.source == self.position
         cdef int64_t now = self.budget.moment(self.sender.driver, self.core.now if is_new else 0)
         self.message = message
-        self.core.again(self)
+        self.core.schedule(self)
         if self.budget.in_batch and now - self.budget.batch_began >= BATCH_MAX:
             self.slow_batch(now, self.dispatched == self.budget.batch_first + 1)
         self.clock.note(message.stamp, now)

@@ -286,7 +286,7 @@ cdef class Stack(Core):
         self.enter(now)
         self.top.cast_packets()
         if self.ear is not None:
-            self.again(self.ear)
+            self.schedule(self.ear)
         if self.handing is not None or self.todo is not None:
             self.settle()
 

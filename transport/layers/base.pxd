@@ -83,6 +83,15 @@ cdef class Core:
     cdef public tuple departed      # members that left, whose packets may still come: at -2, -3, ...
     cpdef uint64_t random(self)
     cpdef again(self, Layer layer)
+
+    cdef inline int schedule(self, Layer layer) except -1:
+        """The same as `again`, for what each invocation goes through."""
+        if not layer.scheduled:
+            layer.scheduled = True
+            layer.next_todo = self.todo
+            self.todo = layer
+        return 0
+
     cdef int again_last(self, Layer layer) except -1
     cdef int stand_in(self, Layer former, Layer layer) except -1
 

@@ -101,10 +101,7 @@ cdef class Core:
 
     cpdef again(self, Layer layer):
         """Have `layer.proceed()` called when the upcalls of this input have returned."""
-        if not layer.scheduled:
-            layer.scheduled = True
-            layer.next_todo = self.todo
-            self.todo = layer
+        self.schedule(layer)
 
     cdef int again_last(self, Layer layer) except -1:
         """The same, once all others that ask for it now have gone on."""

@@ -148,7 +148,7 @@ cdef class SharedOrder(MappedOrder):
             if found == 0:
                 self.full_since = 0
                 self.appended = True
-                self.core.again(self)
+                self.core.schedule(self)
                 if sent[0] == size:
                     self.core.mark("W3")
                     if body is NULL or not ring_applied_own(&self.segment.member):
@@ -395,8 +395,7 @@ cdef class SharedOrder(MappedOrder):
         ring_applied(m, entry)
         if entry.row != m.row:
             self.allowed -= entry.size
-        if not self.scheduled:
-            self.core.again(self)
+        self.core.schedule(self)
         if kind != MORE:
             return self.pass_up(message, degree, entry.row, wall)
         self.delivered = True
