@@ -34,6 +34,7 @@ from orcalike.launch_protocol.control_lines import (
     encode,
     parse_for_process,
 )
+from orcalike.launch_protocol.own_descriptor import own_descriptor
 from orcalike.transport.drivers.deferral import OwnThread
 from orcalike.transport.view import Member
 
@@ -254,16 +255,15 @@ def is_open() -> bool:
 def _descriptor() -> int | None:
     """This process's own end of the line, which does not block; None if there is none.
 
-    A rank's is named by `ORCALIKE_CONTROL_FD=FD:PID`; with another process's number it is what a
-    rank has left to what it started.
+    A rank's is named by `ORCALIKE_CONTROL_FD`; with another process's number it is what a rank has left to
+    what it started.
     """
-    if _own_descriptor is not None:
-        descriptor, pid = _own_descriptor
-    else:
-        first, _, second = os.environ.get("ORCALIKE_CONTROL_FD", "").partition(":")
-        if not (first.isdigit() and second.isdigit()):
+    if _own_descriptor is None:
+        try:
+            return own_descriptor(os.environ.get("ORCALIKE_CONTROL_FD", ""))
+        except OSError:  # this program was started in the place of the rank's, which has closed it
             return None
-        descriptor, pid = int(first), int(second)
+    descriptor, pid = _own_descriptor
     return descriptor if pid == os.getpid() else None
 
 

@@ -85,7 +85,7 @@ def main() -> None:
     os.set_inheritable(report, False)
     control = int(os.environ["ORCALIKE_CONTROL_FD"])
     os.set_inheritable(control, False)
-    os.environ["ORCALIKE_CONTROL_FD"] = f"{control}:{os.getpid()}"  # and no other process's
+    os.environ["ORCALIKE_CONTROL_FD"] = _as_own(control)
     os.environ["ORCALIKE_RANK_PID"] = str(os.getpid())  # what it starts is no rank
     own_key()
     _report_exceptions(report)
@@ -183,7 +183,12 @@ def own_key() -> None:
     key = os.environ.get("ORCALIKE_KEY_FD", "")
     if key.isdigit():
         os.set_inheritable(int(key), False)
-        os.environ["ORCALIKE_KEY_FD"] = f"{key}:{os.getpid()}"
+        os.environ["ORCALIKE_KEY_FD"] = _as_own(int(key))
+
+
+def _as_own(descriptor: int) -> str:
+    """How it is named, for this process and no other, and as long as it is there (`launch_protocol.own_descriptor`)."""
+    return f"{descriptor}:{os.getpid()}:{os.fstat(descriptor).st_ino}"
 
 
 def _take_signals() -> None:

@@ -1,7 +1,7 @@
 """The keys of a group: what its members have, and others do not (for TCP).
 
 `orcalike run --tcp` draws one for the run, and passes it to the ranks and the witness on an
-inherited descriptor: `ORCALIKE_KEY_FD=FD:PID` names it, and no text holds it. Elsewhere they are in a
+inherited descriptor: `ORCALIKE_KEY_FD` names it, and no text holds it. Elsewhere they are in a
 file (`key_file.py`): the one that `join(key=...)` or `ORCALIKE_KEY_FILE` names, or the user's own.
 """
 
@@ -15,6 +15,7 @@ import os
 from collections.abc import Mapping
 
 from orcalike.errors import InsecureConfig, OrcalikeError
+from orcalike.launch_protocol.own_descriptor import own_descriptor
 from orcalike.session import key_file
 from orcalike.transport.drivers.key_ring import KEY_SIZE, KeyRing, key_of
 from orcalike.transport.drivers.record_cipher import why_not_quick
@@ -53,12 +54,12 @@ def find_keys(environ: Mapping[str, str] = os.environ) -> KeyRing | None:
 
     Raises as `read_keys` does; OrcalikeError if the launcher's descriptor holds no key.
     """
-    first, _, second = environ.get("ORCALIKE_KEY_FD", "").partition(":")
-    if first.isdigit() and second.isdigit() and int(second) == os.getpid():
-        try:
-            return KeyRing([key_of(os.pread(int(first), KEY_SIZE + 1, 0))])
-        except (OSError, ValueError) as error:
-            raise OrcalikeError(f"the launcher's key cannot be read: {error}") from None
+    try:
+        memory = own_descriptor(environ.get("ORCALIKE_KEY_FD", ""))
+        if memory is not None:
+            return KeyRing([key_of(os.pread(memory, KEY_SIZE + 1, 0))])
+    except (OSError, ValueError) as error:
+        raise OrcalikeError(f"the launcher's key cannot be read: {error}") from None
     named = environ.get("ORCALIKE_KEY_FILE", "")
     if named:
         return read_keys(named)

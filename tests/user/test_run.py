@@ -93,6 +93,30 @@ def test_rank_0_gets_the_listening_socket(cli: Cli) -> None:
     assert "[0] b'hello'" in cli.run("-n2", "--tcp", "--sequencer", "rank", program).stdout
 
 
+@pytest.mark.parametrize(
+    "options", [(), ("--sequencer", "witness")], ids=["shared memory", "witness"]
+)
+def test_a_rank_may_become_another_program(cli: Cli, options: tuple[str, ...]) -> None:
+    """It is the rank; its line to the launcher is closed, and what has that number now gets nothing of it."""
+    program = cli.write(
+        """
+        import orcalike as orca
+        from orcalike.objects import Counter
+
+        if sys.argv[1:] != ["again"]:
+            os.execv(sys.executable, [sys.executable, __file__, "again"])
+        with orca.join() as group:
+            count = group.share(Counter, "count")
+            count.add(1)
+            group.barrier()
+            print(group.rank, group.size, count.value)
+        """
+    )
+    result = cli.run("-n", "3", *options, program)
+    assert result.returncode == 0, result.stderr
+    assert sorted(result.stdout.splitlines()) == [f"[{rank}] {rank} 3 3" for rank in range(3)]
+
+
 def test_startup_and_closing_lines(cli: Cli) -> None:
     program = cli.write("")
     lines = cli.run("-np", "2", "--seed", "9", program).stderr.splitlines()

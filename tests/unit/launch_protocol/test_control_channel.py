@@ -50,7 +50,8 @@ def line(monkeypatch: pytest.MonkeyPatch) -> Iterator[socket.socket]:
     theirs, ours = socket.socketpair()
     theirs.setblocking(False)
     ours.settimeout(30)
-    monkeypatch.setenv("ORCALIKE_CONTROL_FD", f"{theirs.fileno()}:{os.getpid()}")
+    inode = os.fstat(theirs.fileno()).st_ino
+    monkeypatch.setenv("ORCALIKE_CONTROL_FD", f"{theirs.fileno()}:{os.getpid()}:{inode}")
     with theirs, ours:
         yield ours
         with contextlib.suppress(OSError):  # the test has closed it
@@ -142,7 +143,7 @@ def test_both_ends_fit(line: socket.socket) -> None:
     assert len(loss.missed) == 1023
 
 
-@pytest.mark.parametrize("value", ["", "x", "9", "9:1", ":", "-1:1"])
+@pytest.mark.parametrize("value", ["", "x", "9", "9:1", "9:1:1", "::", "-1:1:1"])
 def test_outside_of_a_launched_program_nothing_is_reported(
     line: socket.socket, monkeypatch: pytest.MonkeyPatch, value: str
 ) -> None:
@@ -154,6 +155,25 @@ def test_outside_of_a_launched_program_nothing_is_reported(
     line.setblocking(False)
     with pytest.raises(BlockingIOError):
         line.recv(1)
+
+
+def test_another_file_under_that_number_gets_nothing(line: socket.socket) -> None:
+    """A program that a rank becomes has its PID and its variables, and not its descriptors."""
+    number = int(os.environ["ORCALIKE_CONTROL_FD"].partition(":")[0])
+    reader, writer = os.pipe()
+    kept = os.dup(number)
+    os.dup2(writer, number)
+    try:
+        control_channel.report_joining("default", 1)
+        control_channel.listen(lambda ranks: None)
+        assert not control_channel.is_open()
+        os.set_blocking(reader, False)
+        with pytest.raises(BlockingIOError):
+            os.read(reader, 1)
+    finally:
+        os.dup2(kept, number)
+        for descriptor in (kept, reader, writer):
+            os.close(descriptor)
 
 
 def test_forked_child_says_nothing(line: socket.socket) -> None:

@@ -176,18 +176,25 @@ def test_the_launchers_key_is_this_processs_alone(
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
     memory = os.memfd_create("key")
     os.write(memory, KEY)
+    inode = os.fstat(memory).st_ino
     try:
         for _ in range(2):  # for each group
-            found = find_keys({"ORCALIKE_KEY_FD": f"{memory}:{os.getpid()}"})
+            found = find_keys({"ORCALIKE_KEY_FD": f"{memory}:{os.getpid()}:{inode}"})
             assert found is not None
             assert found.first() == key_of(KEY)
-        assert find_keys({"ORCALIKE_KEY_FD": f"{memory}:{os.getppid()}"}) is None
+        assert find_keys({"ORCALIKE_KEY_FD": f"{memory}:{os.getppid()}:{inode}"}) is None
         assert find_keys({"ORCALIKE_KEY_FD": "nonsense"}) is None
         assert find_keys({}) is None
     finally:
         os.close(memory)
     with pytest.raises(OrcalikeError, match="the launcher's key cannot be read"):
-        find_keys({"ORCALIKE_KEY_FD": f"{memory}:{os.getpid()}"})
+        find_keys({"ORCALIKE_KEY_FD": f"{memory}:{os.getpid()}:{inode}"})
+    with open(os.devnull, "rb") as other:  # as after exec(2)
+        given = f"{other.fileno()}:{os.getpid()}:{inode}"
+        with pytest.raises(
+            OrcalikeError, match=r"the launcher's key cannot be read: .* it was closed"
+        ):
+            find_keys({"ORCALIKE_KEY_FD": given})
 
 
 def test_the_users_file_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
