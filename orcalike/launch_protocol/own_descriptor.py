@@ -1,6 +1,6 @@
 """Descriptors that the launcher gives to one process, by variables that others inherit.
 
-A variable says `FD:PID:INODE`. What a rank starts has another PID. A program that a rank becomes by exec(2) has its
+A variable says `FD:PID:DEVICE:INODE`. What a rank starts has another PID. A program that a rank becomes by exec(2) has its
 PID, and may have any other file under that number.
 """
 
@@ -14,13 +14,14 @@ import os
 def own_descriptor(named: str) -> int | None:
     """The descriptor that is named so; None if it is not this process's. Raises OSError if it is no more that file."""
     words = named.split(":")
-    if len(words) != 3 or not all(word.isascii() and word.isdecimal() for word in words):
+    if len(words) != 4 or not all(word.isascii() and word.isdecimal() for word in words):
         return None
-    descriptor, pid, inode = map(int, words)
+    descriptor, pid, device, inode = map(int, words)
     if pid != os.getpid():
         return None
-    with contextlib.suppress(OSError):
-        if os.fstat(descriptor).st_ino == inode:
+    with contextlib.suppress(OSError, OverflowError):
+        found = os.fstat(descriptor)
+        if (found.st_dev, found.st_ino) == (device, inode):
             return descriptor
     raise OSError(
         errno.EBADF,

@@ -188,7 +188,8 @@ def own_key() -> None:
 
 def _as_own(descriptor: int) -> str:
     """How it is named, for this process and no other, and as long as it is there (`launch_protocol.own_descriptor`)."""
-    return f"{descriptor}:{os.getpid()}:{os.fstat(descriptor).st_ino}"
+    file = os.fstat(descriptor)
+    return f"{descriptor}:{os.getpid()}:{file.st_dev}:{file.st_ino}"
 
 
 def _take_signals() -> None:

@@ -26,6 +26,7 @@ from tests.protocol.test_order_layer import (
     CHUNK,
     SEEDS,
     STACK,
+    Apart,
     are_near,
     come,
     go,
@@ -35,7 +36,7 @@ from tests.protocol.test_order_layer import (
     order,
     orders,
 )
-from tests.protocol.test_ring_layer import bodies
+from tests.protocol.test_ring_layer import bodies, let_time_pass
 
 
 class Short(DescriptorsOfOne):
@@ -175,3 +176,59 @@ def test_in_which_views_two_are_tried_again() -> None:
 
     assert tried(3) == [5, 7, 11, 19]
     assert tried(LASTS) == tried(1_000) == []
+    views = [View(1, number, 0, ()) for number in range(1, 30)]
+    both = {(2, 1): 3, (4, 1): 5}
+    assert [view.number for view in views if not still_apart(both, view)] == [5, 7, 11, 19]
+    assert still_apart({**both, (5, 1): LASTS}, views[4]) == {(5, 1): LASTS}
+
+
+def lacks(network: ManualNetwork, name: str, descriptors: Apart) -> None:
+    """That member lacks descriptors for whatever others offer."""
+    short = copy.copy(descriptors)
+    short.apart = {endpoint.stack.me.incarnation for endpoint in network.endpoints.values()}
+    short.error = errno.EMFILE
+    network.endpoints[name].stack.descriptors = short
+
+
+def test_two_that_lacked_something_in_different_views_are_tried_again_together() -> None:
+    network, descriptors = network_apart("a b")
+    for name in "cd":
+        network.add(name)
+        lacks(network, name, descriptors)
+        network.join(name, "a")
+        network.stabilize()
+        come(network, f"x{name}")  # c lacks it still, as d is found to
+        assert orders(network, "ab") == {"TOTAL"}
+    for number in range(4):
+        come(network, f"y{number}")
+    for name in "cd":
+        network.endpoints[name].stack.descriptors = descriptors
+    for number in range(20):
+        come(network, f"z{number}")
+    assert orders(network, "abcd") == {"RING"}
+
+
+def test_a_try_that_is_put_off_is_made_as_soon_as_it_can_be() -> None:
+    """In the view that was to be a try a packet is tentative, for which the view has too few members."""
+    network, descriptors = network_apart("a b e")
+    network.add("c")
+    lacks(network, "c", descriptors)
+    network.join("c", "a")
+    network.stabilize()
+    network.endpoints["c"].stack.descriptors = descriptors
+    found = network["a"].installed
+    assert found is not None
+    network.cast("b", b"held", 3)
+    network.deliver("b", "a", 9)  # it has its number
+    network.cut_off("e")
+    let_time_pass(network, ["abc"])
+    network.stabilize()
+    view = network["a"].installed
+    assert view is not None
+    assert (view.number, orders(network, "abc")) == (found.number + 1, {"TOTAL"})
+    assert not still_apart(layer_of(network, "a").apart, view), "it was to be a try"
+    come(network, "d")
+    network.stabilize()
+    assert orders(network, "abcd") == {"RING"}
+    for name in "abcd":
+        assert b"held" in bodies(network, name)

@@ -259,6 +259,7 @@ cdef class Listener:
             group, _, _ = greeting_of(greeting)
         except ProtocolError as error:
             if answer_to(greeting):
+                channel.gives[0] = -1   # of this process nothing but these words
                 channel.put(Message(answer_to(greeting)))
                 channel.flush()         # as far as it goes
             self.refuse(channel, str(error))

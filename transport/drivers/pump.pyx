@@ -114,8 +114,7 @@ cdef class Pump(Alarms):
     """Drives stacks and their links. `log(level, text)` gets what went wrong."""
 
     def __cinit__(self, log=None):
-        self.alarm = self.timer = self.outer = -1
-        self.alarm, self.timer = new_counter(), new_timer()
+        self.alarm, self.timer, self.outer = new_counter(), new_timer(), -1
         if not begin_lock(&self.lock) or self.alarm < 0 or self.timer < 0:
             raise OSError(errno, os.strerror(errno))
         self.epoll.watch(self.alarm, ALARM, EPOLLIN)
@@ -214,7 +213,8 @@ cdef class Pump(Alarms):
             self.send_out()
         except Relieved:
             return self.come_out()
-        except BaseException:
+        except BaseException as error:      # what the order has, and was not handed up, would be missing here
+            self.fail(error)
             let_go(self)
             raise
         return self.let_in()
@@ -461,7 +461,7 @@ cdef class Pump(Alarms):
             self.server = me
         if self.dozing_thread == self.inside:
             self.end_doze()
-            self.kicked = True          # so that the stack listens in another way
+        self.kicked = True              # the stack may have to listen in another way, and others had no turn yet
         self.inside = me
         self.away += 1
         return 0

@@ -19,6 +19,7 @@ cdef class EitherOrder(Layer):
     cdef int least                  # as `degree` was called last,
     cdef bint given                 # and `credit`
     cdef bint goes_over             # this member leads, and the next view can have its order in memory
+    cdef bint is_due                # those that are apart were to be tried again, and something else kept the sequencer
 
     cdef int link(self) except -1
     cdef int use(self, Layer layer) except -1

@@ -114,7 +114,7 @@ cdef class EitherOrder(Layer):
         """These two share no memory: the order goes on through a sequencer."""
         since = LASTS if lasts else self.apart.get(pair, self.installed.number)
         new = in_view({pair: since}, self.installed)
-        if new and pair not in self.found:      # others may say it of any two, and as often as they like
+        if new and (pair not in self.found or lasts and self.found[pair] != LASTS):     # others may say it as often as they like
             self.found |= new
             self.below.flush(())
 
@@ -132,7 +132,7 @@ cdef class EitherOrder(Layer):
     cpdef bytes up_flush_ok(self, dict reports, object view, bint ends):
         cdef bytes cut = self.current.up_flush_ok(reports, view, ends)
         cdef dict apart = in_view(self.apart if self.in_memory is None else self.found, view)
-        cdef bint shared = self.can_share(view, still_apart(apart, view))
+        cdef bint shared = self.can_share(view, still_apart(apart, view, self.is_due))
         if shared and self.sequenced is not None:
             it = Cut.unpack(cut)
             shared = it.mark == it.last
@@ -145,11 +145,13 @@ cdef class EitherOrder(Layer):
         self.link()                     # something else may stand above by now
         if view.position(self.me.incarnation) >= 0:
             self.apart, self.found = choice.apart, {}   # where word of others came too late for the cut it comes again
+            self.is_due = not choice.in_memory and len(still_apart(self.apart, view, self.is_due)) < len(self.apart)
             if choice.in_memory != (self.in_memory is not None):
                 self.go_over(view, choice)
         self.installed = view
         self.current.up_view(view, choice.cut)
-        self.goes_over = self.sequenced is not None and self.sequenced.position == 0 and self.can_share(view, self.apart)
+        self.goes_over = (self.sequenced is not None and self.sequenced.position == 0
+                          and self.can_share(view, still_apart(self.apart, view, self.is_due)))
         if self.goes_over:
             self.sequenced.settle()
             self.watch()

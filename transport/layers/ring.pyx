@@ -155,8 +155,10 @@ cdef class SharedOrder(MappedOrder):
                         self.drain()
                     else:               # all before it is delivered here
                         self.draining = True
-                        self.pass_up(self.incoming.in_place(body, size), message.degree, self.segment.member.row, <uint64_t>self.core.wall)
-                        self.draining = False
+                        try:
+                            self.pass_up(self.incoming.in_place(body, size), message.degree, self.segment.member.row, <uint64_t>self.core.wall)
+                        finally:
+                            self.draining = False
                     return True
         if found == RING_FULL:
             return self.full() != 0

@@ -57,18 +57,21 @@ def in_view(apart: Apart, view: View) -> dict[Pair, int]:
     return {pair: since for pair, since in apart.items() if present.issuperset(pair)}
 
 
-def still_apart(apart: Apart, view: View) -> dict[Pair, int]:
+def still_apart(apart: Apart, view: View, is_due: bool = False) -> dict[Pair, int]:
     """Those that are not tried again in a view.
 
-    What a member lacked, it may have by then. The second view after it was found is a try, and so is the 4th, the 8th, the 16th:
-    each that is in vain costs the group a change of view.
+    What a member lacked, it may have by then. The second view after the first of them was found is a try for all, and so is the
+    4th, the 8th, the 16th: each that is in vain costs the group a change of view. `is_due`: so is this view, since something
+    else kept the sequencer in such a one.
     """
-    return {pair: since for pair, since in apart.items() if not _is_tried(since, view.number)}
+    passing = [since for since in apart.values() if since != LASTS]
+    if not passing or not (is_due or _is_try(view.number - min(passing))):
+        return dict(apart)
+    return {pair: since for pair, since in apart.items() if since == LASTS}
 
 
-def _is_tried(since: int, number: int) -> bool:
-    passed = number - since
-    return since != LASTS and passed > 1 and passed.bit_count() == 1
+def _is_try(passed: int) -> bool:
+    return passed > 1 and passed.bit_count() == 1
 
 
 def can_share(view: View, apart: Apart, is_near: Callable[[str], bool]) -> bool:

@@ -50,8 +50,9 @@ def line(monkeypatch: pytest.MonkeyPatch) -> Iterator[socket.socket]:
     theirs, ours = socket.socketpair()
     theirs.setblocking(False)
     ours.settimeout(30)
-    inode = os.fstat(theirs.fileno()).st_ino
-    monkeypatch.setenv("ORCALIKE_CONTROL_FD", f"{theirs.fileno()}:{os.getpid()}:{inode}")
+    file = os.fstat(theirs.fileno())
+    own = f"{theirs.fileno()}:{os.getpid()}:{file.st_dev}:{file.st_ino}"
+    monkeypatch.setenv("ORCALIKE_CONTROL_FD", own)
     with theirs, ours:
         yield ours
         with contextlib.suppress(OSError):  # the test has closed it
@@ -143,7 +144,7 @@ def test_both_ends_fit(line: socket.socket) -> None:
     assert len(loss.missed) == 1023
 
 
-@pytest.mark.parametrize("value", ["", "x", "9", "9:1", "9:1:1", "::", "-1:1:1"])
+@pytest.mark.parametrize("value", ["", "x", "9", "9:1", "9:1:1:1", ":::", "-1:1:1:1"])
 def test_outside_of_a_launched_program_nothing_is_reported(
     line: socket.socket, monkeypatch: pytest.MonkeyPatch, value: str
 ) -> None:

@@ -176,21 +176,21 @@ def test_the_launchers_key_is_this_processs_alone(
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
     memory = os.memfd_create("key")
     os.write(memory, KEY)
-    inode = os.fstat(memory).st_ino
+    file = f"{os.fstat(memory).st_dev}:{os.fstat(memory).st_ino}"
     try:
         for _ in range(2):  # for each group
-            found = find_keys({"ORCALIKE_KEY_FD": f"{memory}:{os.getpid()}:{inode}"})
+            found = find_keys({"ORCALIKE_KEY_FD": f"{memory}:{os.getpid()}:{file}"})
             assert found is not None
             assert found.first() == key_of(KEY)
-        assert find_keys({"ORCALIKE_KEY_FD": f"{memory}:{os.getppid()}:{inode}"}) is None
+        assert find_keys({"ORCALIKE_KEY_FD": f"{memory}:{os.getppid()}:{file}"}) is None
         assert find_keys({"ORCALIKE_KEY_FD": "nonsense"}) is None
         assert find_keys({}) is None
     finally:
         os.close(memory)
     with pytest.raises(OrcalikeError, match="the launcher's key cannot be read"):
-        find_keys({"ORCALIKE_KEY_FD": f"{memory}:{os.getpid()}:{inode}"})
+        find_keys({"ORCALIKE_KEY_FD": f"{memory}:{os.getpid()}:{file}"})
     with open(os.devnull, "rb") as other:  # as after exec(2)
-        given = f"{other.fileno()}:{os.getpid()}:{inode}"
+        given = f"{other.fileno()}:{os.getpid()}:{file}"
         with pytest.raises(
             OrcalikeError, match=r"the launcher's key cannot be read: .* it was closed"
         ):
