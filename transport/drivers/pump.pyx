@@ -138,10 +138,7 @@ cdef class Pump(Alarms):
         self.call(self.died_everywhere, incarnation)
 
     def report_gone(self, incarnation):
-        """A launcher says of a member on another host that its process is gone: a suspicion at once (H13).
-
-        Not to be called by what runs in a stack; `later` is for that.
-        """
+        """A launcher says of a member on another host that its process is gone: a suspicion at once (H13). To be called likewise."""
         self.call(self.gone_everywhere, incarnation)
 
     def died_everywhere(self, incarnation, now):
@@ -214,8 +211,10 @@ cdef class Pump(Alarms):
         except Relieved:
             return self.come_out()
         except BaseException as error:      # what the order has, and was not handed up, would be missing here
-            self.fail(error)
-            let_go(self)
+            try:
+                self.fail(error)
+            finally:
+                let_go(self)
             raise
         return self.let_in()
 

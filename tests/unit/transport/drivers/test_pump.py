@@ -127,3 +127,35 @@ def test_a_thread_that_polls_is_counted_until_what_it_waits_for_is_done(pump: Pu
     other.join()
     assert counts == [base, base + 1, base]
     assert stack.waiting == base
+
+
+class Broken(Stack):
+    """One that fails as it casts."""
+
+    def flush_packets(self, now: int) -> None:
+        raise ZeroDivisionError("as it cast")
+
+
+@pytest.mark.parametrize("spoils", [False, True])
+def test_what_fails_while_it_is_sent_ends_the_group_and_holds_up_no_thread(spoils: bool) -> None:
+    """A packet may be in the order, and not be handed up here: nothing can be promised after that."""
+    logged: list[str] = []
+    pump = Pump(lambda level, text: logged.append(text))
+
+    def on_failure(error: Exception) -> None:
+        if spoils:
+            raise ValueError("in what is called then")
+
+    pump.on_failure = on_failure
+    me = Member("sim:0", 1)
+    pump.add(Broken(parse_stack("XFER:TOTAL:MBRSHIP:COM:sim"), StackConfig("group", {}), me, 1))
+    with pytest.raises(ValueError if spoils else ZeroDivisionError):
+        pump.attend(Waitable(), SHORT)
+    assert isinstance(pump.failure, ZeroDivisionError)
+    assert logged == ["orcalike failed: ZeroDivisionError('as it cast')"]
+    done: list[int] = []
+    other = threading.Thread(target=lambda: pump.call(done.append), daemon=True)
+    other.start()
+    other.join(DEADLINE)
+    assert len(done) == 1
+    pump.close_all()
