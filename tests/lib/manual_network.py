@@ -7,7 +7,7 @@ are the same as everywhere; time stands still unless the test moves it.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 
 import msgpack
@@ -148,6 +148,14 @@ class ManualNetwork:
         downcall(self.now)
         self._drain(self.endpoints[name])
         self._wake()
+
+    def expire(self, names: Iterable[str], beating: Iterable[str]) -> None:
+        """These members have just got beats of all that are beating, and their deadlines come."""
+        for name in names:
+            stack = self.endpoints[name].stack
+            for other in beating:
+                stack.heard(self.endpoints[other].stack.me.incarnation, self.now)
+            self.call(name, stack.expire)
 
     def _wake(self) -> None:
         """Shared memory is no network: members that are woken look at it at once."""

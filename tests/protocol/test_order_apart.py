@@ -88,17 +88,21 @@ def test_of_what_others_say_of_members_that_are_apart_only_those_in_the_view_are
         assert layer_of(network, name).apart == {(b, a): LASTS}
 
 
+def lacks(network: ManualNetwork, name: str, descriptors: Apart) -> None:
+    """That member lacks descriptors for whatever others offer."""
+    short = copy.copy(descriptors)
+    short.apart = {endpoint.stack.me.incarnation for endpoint in network.endpoints.values()}
+    short.error = errno.EMFILE
+    network.endpoints[name].stack.descriptors = short
+
+
 @pytest.mark.parametrize("short", ["a", "b", "c", "ab"])
 def test_what_could_not_be_mapped_for_want_of_something_is_tried_again(short: str) -> None:
     """By then members have what they lacked, though all are still there."""
     network, descriptors = network_apart("a b")
     network.add("c")
     for name in short:
-        network.endpoints[name].stack.descriptors = lacks = copy.copy(descriptors)
-        lacks.apart, lacks.error = (
-            {network.endpoints[each].stack.me.incarnation for each in "abc"},
-            errno.EMFILE,
-        )
+        lacks(network, name, descriptors)
     network.join("c", "a")
     network.stabilize()
     assert orders(network, "abc") == {"TOTAL"}
@@ -180,14 +184,6 @@ def test_in_which_views_two_are_tried_again() -> None:
     both = {(2, 1): 3, (4, 1): 5}
     assert [view.number for view in views if not still_apart(both, view)] == [5, 7, 11, 19]
     assert still_apart({**both, (5, 1): LASTS}, views[4]) == {(5, 1): LASTS}
-
-
-def lacks(network: ManualNetwork, name: str, descriptors: Apart) -> None:
-    """That member lacks descriptors for whatever others offer."""
-    short = copy.copy(descriptors)
-    short.apart = {endpoint.stack.me.incarnation for endpoint in network.endpoints.values()}
-    short.error = errno.EMFILE
-    network.endpoints[name].stack.descriptors = short
 
 
 def test_two_that_lacked_something_in_different_views_are_tried_again_together() -> None:

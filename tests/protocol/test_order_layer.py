@@ -289,11 +289,7 @@ def test_while_the_order_settles_only_the_member_that_is_waited_for_is_expelled(
     network.cast("b", b"queued")
     for _ in range(140):
         network.now += 500_000_000
-        for name in "abc":
-            stack = network.endpoints[name].stack
-            for other in "abc":
-                stack.heard(network.endpoints[other].stack.me.incarnation, network.now)
-            network.call(name, stack.expire)
+        network.expire("abc", "abc")
         for one, other in ("ab", "ba", "ac", "bc"):
             network.deliver(one, other, 99)
     view = network["a"].installed

@@ -71,11 +71,7 @@ def let_time_pass(network: ManualNetwork, parts: list[str]) -> None:
     for _ in range(20):
         network.now += 100_000_000
         for part in parts:
-            for name in part:
-                stack = network.endpoints[name].stack
-                for other in part:
-                    stack.heard(network.endpoints[other].stack.me.incarnation, network.now)
-                network.call(name, stack.expire)
+            network.expire(part, part)
             for one in part:
                 for other in part:
                     network.deliver(one, other, 99)

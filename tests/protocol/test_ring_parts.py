@@ -122,9 +122,7 @@ def test_of_a_sender_that_is_put_out_midway_nothing_stays() -> None:
     for _ in range(20):
         network.now += 100_000_000
         for name, other in ("ac", "ca"):
-            stack = network.endpoints[name].stack
-            stack.heard(network.endpoints[other].stack.me.incarnation, network.now)
-            network.call(name, stack.expire)
+            network.expire(name, other)
             network.deliver(name, other, 99)
     settle(network, "ac")
     view = network["a"].installed

@@ -42,11 +42,7 @@ def first_written_after(network: ManualNetwork, body: bytes, deliver: Callable[[
         if body in bodies(network, "b"):
             return tick
         network.now += config.detection
-        for name in "abd":
-            stack = network.endpoints[name].stack
-            for each in network.endpoints.values():
-                stack.heard(each.stack.me.incarnation, network.now)
-            network.call(name, stack.expire)
+        network.expire("abd", network.endpoints)
         deliver()
     raise AssertionError("never")
 
@@ -121,10 +117,7 @@ def test_the_time_to_offer_memory_again_lets_packets_go() -> None:
     assert network["c"].installed != at
     assert bodies(network, "b") == []
     network.now += StackConfig("group", {}).detection
-    stack = network.endpoints["b"].stack
-    for each in network.endpoints.values():
-        stack.heard(each.stack.me.incarnation, network.now)
-    network.call("b", stack.expire)
+    network.expire("b", network.endpoints)
     assert bodies(network, "b") == [b"in the next view"]
 
 

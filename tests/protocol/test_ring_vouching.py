@@ -57,11 +57,7 @@ def test_one_that_has_accepted_vouches_for_the_one_that_has_gone_on_without_othe
     for one, other in itertools.islice(itertools.cycle(itertools.permutations("ade", 2)), 600):
         if number(network, "a") == before:
             network.now += 1_000_000
-            for name in "ade":
-                stack = network.endpoints[name].stack
-                for living in "ade":
-                    stack.heard(network.endpoints[living].stack.me.incarnation, network.now)
-                network.call(name, stack.expire)
+            network.expire("ade", "ade")
             network.deliver(one, other, 1)
     assert [number(network, name) - before for name in "adb"] == [1, 0, 0]
     assert vouches(network, "d", "a")
