@@ -381,7 +381,7 @@ cdef class Runtime(Layer):
     def queue_full(self, Replica replica):
         """A lock queue is at its bound: no more is taken for applied, and so the senders wait.
 
-        What holds the object up, an operation in a thread of its own, waits for nothing. One without a class may not get it.
+        An operation in a thread of its own, which holds the object up, waits for nothing. An object without a class is given up.
         """
         if replica.flags & UNDECLARED:
             self.table.give_up(replica)

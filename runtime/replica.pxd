@@ -36,7 +36,8 @@ cdef enum:
     TASKS_MAX = 65536
     BYTES_MAX = 8388608     # of arguments
 
-    READ = 1            # of a method's traits: it changes nothing
+cdef enum:
+    READ = 1            # a trait of a method: it changes nothing
 
 
 cdef class Replica:

@@ -6,7 +6,8 @@ replica by the object's address. An object that is not in the table is a plain P
 The mutex of a replica is a bit in `flags`; to hold it is to have set the bit under the
 interpreter lock. While nothing but a passing reader wants the object, taking and letting go cost a
 test and two stores. Each thread has a slot that names the replica whose operation it runs: so an
-operation's calls of its own object are plain calls, and those of others can be refused.
+operation's calls of its own object are plain calls, and those of others can be refused. A call begins
+here (`call_method`): beside the table and the slot, so that a read of a free object is one function.
 """
 
 import weakref

@@ -187,7 +187,7 @@ def own_key() -> None:
 
 
 def _as_own(descriptor: int) -> str:
-    """How it is named, for this process and no other, and as long as it is there (`launch_protocol.own_descriptor`)."""
+    """`FD:PID:DEVICE:INODE`, which names a descriptor for this process alone (`orcalike/launch_protocol/own_descriptor.py`)."""
     file = os.fstat(descriptor)
     return f"{descriptor}:{os.getpid()}:{file.st_dev}:{file.st_ino}"
 

@@ -110,9 +110,7 @@ class Template:
         """Whether ranks can be forked from it; waits until it has loaded, or cannot be one."""
         if self._is_ready is None:
             within = max(0.0, self._ready_by - time.monotonic())
-            poller = (
-                select.poll()
-            )  # of many ranks there are descriptors that select(2) does not take
+            poller = select.poll()  # select(2) does not take each of many ranks' descriptors
             poller.register(self._socket, select.POLLIN)
             self._is_ready = bool(poller.poll(within * 1000)) and self._receive() == b"ready"
         return self._is_ready

@@ -200,10 +200,9 @@ cdef class Links(Driver):
 
     cdef bint goes_near(self, Channel channel, str address) except -1:
         """Whether the near road leads to the peer at an address: then its connection, on which it has said nothing yet, is made anew."""
+        if address in self.severed:
+            return False
         sock = near_road.reach_after(self.sockets[channel.fd], channel.stack, address)
-        if sock is not None and address in self.severed:
-            sock.close()
-            sock = None
         if sock is None:
             return False
         stack, channel.stack = channel.stack, None

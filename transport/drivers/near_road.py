@@ -78,7 +78,7 @@ def reach(stack: Stack, address: str) -> socket.socket | None:
 
 
 def reach_after(connected: socket.socket, stack: Stack, address: str) -> socket.socket | None:
-    """The same when the process there has answered on a socket that is connected, if it is none of a Unix socket; None for no address."""
+    """The same when the process there has answered; None if that was on a Unix socket, or the address is none."""
     try:
         return reach(stack, address) if connected.family != socket.AF_UNIX else None
     except ValueError:

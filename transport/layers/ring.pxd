@@ -46,7 +46,7 @@ cdef class SharedOrder(MappedOrder):
     cdef int allow(self, Py_ssize_t written) noexcept
     cdef bint append(self, Message message, Py_ssize_t size, Py_ssize_t* sent) except -1
     cdef int put(self, Message message, Py_ssize_t whole, Py_ssize_t* sent, unsigned char** body) except NO_CODE
-    cdef int pass_up(self, Message message, int degree, unsigned row, uint64_t wall) except NO_CODE
+    cdef int pass_up(self, Message message, int kind, int degree, unsigned row, uint64_t wall) except NO_CODE
     cdef Message copied(self, ring_entry* entry, int kind)
     cdef int submit_more(self) except -1
     cdef int drain(self, int most=*) except -1

@@ -156,7 +156,8 @@ cdef class SharedOrder(MappedOrder):
                     else:               # all before it is delivered here
                         self.draining = True
                         try:
-                            self.pass_up(self.incoming.in_place(body, size), message.degree, self.segment.member.row, <uint64_t>self.core.wall)
+                            self.pass_up(self.incoming.in_place(body, size), WHOLE, message.degree, self.segment.member.row,
+                                         <uint64_t>self.core.wall)
                         finally:
                             self.draining = False
                     return True
@@ -398,18 +399,15 @@ cdef class SharedOrder(MappedOrder):
         if entry.row != m.row:
             self.allowed -= entry.size
         self.core.schedule(self)
-        if kind != MORE:
-            return self.pass_up(message, degree, entry.row, wall)
-        self.delivered = True
-        if wall > self.stamp and <int64_t>wall > 0:
-            self.stamp = wall
-        return 0
+        return self.pass_up(message, kind, degree, entry.row, wall)
 
-    cdef int pass_up(self, Message message, int degree, unsigned row, uint64_t wall) except NO_CODE:
-        """Hand a packet up that is whole, in its place in the order."""
+    cdef int pass_up(self, Message message, int kind, int degree, unsigned row, uint64_t wall) except NO_CODE:
+        """Take a packet in its place in the order, and hand it up if that makes it whole."""
         self.delivered = True
         if wall > self.stamp and <int64_t>wall > 0:
             self.stamp = wall
+        if kind == MORE:
+            return 0
         message.degree = degree
         message.source = self.position_of[row]
         message.seqno = self.next
