@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import resource
 import signal
 import tempfile
 from collections import Counter
@@ -22,6 +23,7 @@ settings.load_profile("untimed")
 
 TESTS = Path(__file__).parent
 ROOT = TESTS.parent
+MANY_FILES = 8192
 
 __all__ = ["no_process_left", "pytest_runtest_teardown", "started_processes"]
 
@@ -100,6 +102,18 @@ def signals() -> Iterator[None]:
     yield
     for number, handler in before.items():
         signal.signal(number, handler)
+
+
+@pytest.fixture
+def many_files() -> Iterator[None]:
+    """The test may have more files open than is usual; none of them stays open."""
+    limits = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if limits[1] < MANY_FILES:
+        pytest.skip(f"the hard limit of open files is {limits[1]}, not {MANY_FILES}")
+    resource.setrlimit(resource.RLIMIT_NOFILE, (max(limits[0], MANY_FILES), limits[1]))
+    yield
+    gc.collect()
+    resource.setrlimit(resource.RLIMIT_NOFILE, limits)
 
 
 @pytest.fixture(autouse=True, scope="session")

@@ -141,10 +141,11 @@ def _single_keys() -> Iterator[Callable[[float | None], str]]:
     descriptor = sys.stdin.fileno()
     before = termios.tcgetattr(descriptor)
     tty.setcbreak(descriptor)
+    key = select.poll()
+    key.register(descriptor, select.POLLIN)
 
     def next_key(seconds: float | None) -> str:
-        ready, _, _ = select.select([descriptor], [], [], seconds)
-        if not ready:
+        if not key.poll(None if seconds is None else seconds * 1000):
             return ""
         return os.read(descriptor, 1).decode(errors="replace") or "q"  # the terminal is gone
 

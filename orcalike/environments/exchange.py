@@ -78,7 +78,9 @@ class ByChild:
 
     def _next(self) -> str:
         assert self._child.stdout is not None
-        while not select.select([self._child.stdout], [], [], SAY_AFTER)[0]:
+        answer = select.poll()
+        answer.register(self._child.stdout, select.POLLIN)
+        while not answer.poll(SAY_AFTER * 1000):
             _log.warning(
                 "join the group waits: not all %d processes that %s has started are there yet",
                 *(self._world.size, self._world.launcher),

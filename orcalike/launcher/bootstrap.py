@@ -166,7 +166,9 @@ def _be_rank(launcher: int, request: dict[str, Any], descriptors: list[int]) -> 
     if between != launcher:
         with contextlib.suppress(ProcessLookupError):  # it has ended
             pidfd = os.pidfd_open(between)
-            select.select([pidfd], [], [])
+            ended = select.poll()
+            ended.register(pidfd, select.POLLIN)
+            ended.poll()
             os.close(pidfd)
     os.setsid()
     for standard, descriptor in enumerate(descriptors[:3]):

@@ -10,11 +10,11 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import pexpect
 import pytest
 
 from tests.lib.processes import DEADLINE, state_of, until
 from tests.lib.programs import OVER_SOCKETS, complaints
+from tests.lib.terminal import Terminal
 
 if TYPE_CHECKING:
     from tests.lib.processes import Facts
@@ -41,15 +41,9 @@ def pids(lines: list[str]) -> list[int]:
 def test_ranks_that_wait_show_it_at_sigusr1_and_end_by_ctrl_c(
     programs: Programs, way: str, sequencer: str
 ) -> None:
-    terminal = pexpect.spawn(
-        sys.executable,
-        # A second signal, if it took one, would not come in time.
-        [*RUN, "--grace", "1h", "--sequencer", sequencer, programs.path("waiter.py"), way],
-        env=programs.environment,
-        timeout=DEADLINE,
-        encoding="utf-8",
-        dimensions=(24, 1000),
-    )
+    # A second signal, if it took one, would not come in time.
+    command = [*RUN, "--grace", "1h", "--sequencer", sequencer, programs.path("waiter.py"), way]
+    terminal = Terminal(sys.executable, *command, env=programs.environment, dimensions=(24, 1000))
     lines = []
     for _ in range(2):
         terminal.expect(r'\{"rank[^}]*\}')
@@ -59,13 +53,12 @@ def test_ranks_that_wait_show_it_at_sigusr1_and_end_by_ctrl_c(
     os.kill(pid, signal.SIGUSR1)
     terminal.expect(rf"rank 1 \(pid {pid}\):\r\n(  [^\n]*\n)*?  [^\n]*{WAITS[way]}")
     terminal.sendintr()
-    terminal.expect(pexpect.EOF)
-    terminal.wait()
+    status = terminal.ended()
     assert terminal.before
     assert "stopping … (Ctrl-C again to kill)" in terminal.before
     assert terminal.before.count('{"tidied": true}') == 2
     assert "Traceback" not in terminal.before
-    assert terminal.exitstatus == 130
+    assert status == 130
     assert not any(Path(f"/proc/{pid}").exists() for pid in pids(lines))
 
 

@@ -177,7 +177,8 @@ class Carrier:
                     with contextlib.suppress(OSError):
                         os.write(self.taps[target], frame)
             wait = min(0.05, self.queue[0][0] - now) if self.queue else 0.05
-            ready, _, _ = select.select([0, *self.taps], [], [], max(wait, 0.0))
+            # A process of few files; and poll(2) waits for whole milliseconds.
+            ready, _, _ = select.select([0, *self.taps], [], [], max(wait, 0.0))  # noqa: TID251
             for each in ready:
                 if each:
                     self._take(self.taps.index(each))

@@ -354,6 +354,7 @@ def test_word_of_members_that_are_apart_may_come_too_late_for_a_cut(seed: int, a
         assert {b"a", b"b", b"c"} <= set(bodies(network, name))
 
 
+@pytest.mark.usefixtures("many_files")  # each member can wake each other one
 def test_the_order_goes_over_for_the_member_for_which_memory_has_no_room() -> None:
     """The 65th; over RING alone it has to leave."""
     network = Crowd("XFER:ORDER(slots=64,lane=4096):MBRSHIP:COM:sim")

@@ -13,11 +13,11 @@ import time
 from pathlib import Path
 from typing import Any
 
-import pexpect
 import pytest
 
 from tests.lib.own_runs import LOOKING
 from tests.lib.processes import is_alive, state_of, until
+from tests.lib.terminal import Terminal
 from tests.lib.warm import Fork, WarmCli, python
 
 #: A rank that says where it is, and waits.
@@ -137,18 +137,14 @@ def test_ctrl_c_reaches_a_paused_rank_at_once(cli: WarmCli) -> None:
         "try:\n    print('job', os.environ['ORCALIKE_JOB_ID'])\n    import signal; signal.pause()\n"
         "finally:\n    print('tidied up')"
     )
-    terminal = pexpect.spawn(
-        cli.command[0], [*cli.command[1:], "-n2", "--grace", "1h", program], timeout=cli.deadline
-    )
+    terminal = Terminal(*cli.command, "-n2", "--grace", "1h", program)
     for _ in range(2):
         terminal.expect("job ")
     assert chaos("pause", "1", "1h").returncode == 0
     terminal.expect("is stopped")
     terminal.sendintr()
-    terminal.expect(pexpect.EOF)
-    terminal.wait()
-    assert terminal.before.decode().count("tidied up") == 2
-    assert terminal.exitstatus == 130
+    assert terminal.ended() == 130
+    assert terminal.before.count("tidied up") == 2
 
 
 def test_partition_and_heal(cli: WarmCli) -> None:

@@ -8,9 +8,9 @@ import signal
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import pexpect
 import pytest
 
+from tests.lib.terminal import Terminal
 from tests.lib.warm import WarmCli
 
 if TYPE_CHECKING:
@@ -283,16 +283,10 @@ while stat.exists() and stat.read_text().rpartition(")")[2].split()[0] != "Z": t
 def test_ctrl_c_ends_a_run_that_would_start_a_rank_again(cli: Cli) -> None:
     """In a terminal: while nothing runs but the pause before the next start."""
     program = cli.write("sys.exit(1)")
-    terminal = pexpect.spawn(
-        cli.command[0],
-        [*cli.command[1:], "-n1", "--restart", "1000", program],
-        timeout=cli.deadline,
-    )
+    terminal = Terminal(*cli.command, "-n1", "--restart", "1000", program)
     terminal.expect("in 2 s ")
     terminal.sendintr()
-    terminal.expect(pexpect.EOF)
-    terminal.wait()
-    assert terminal.exitstatus == 130
+    assert terminal.ended() == 130
 
 
 def test_witness_is_started_again(cli: Cli, tmp_path: Path) -> None:

@@ -8,10 +8,10 @@ import signal
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import pexpect
 import pytest
 
 from tests.lib.processes import is_alive, state_of, until
+from tests.lib.terminal import Terminal
 from tests.lib.warm import WarmCli
 
 if TYPE_CHECKING:
@@ -39,19 +39,15 @@ def test_ctrl_c_once_ends_gracefully(cli: Cli) -> None:
             print("tidied up")
         """
     )
-    terminal = pexpect.spawn(
-        cli.command[0], [*cli.command[1:], "-n2", program], timeout=cli.deadline
-    )
+    terminal = Terminal(*cli.command, "-n2", program)
     for _ in range(2):
         terminal.expect("ready")
     terminal.sendintr()
-    terminal.expect(pexpect.EOF)
-    terminal.wait()
-    text = terminal.before.decode()
+    status, text = terminal.ended(), terminal.before
     assert "stopping … (Ctrl-C again to kill)" in text
     assert text.count("tidied up") == 2
     assert "Traceback" not in text
-    assert terminal.exitstatus == 130
+    assert status == 130
 
 
 def test_ctrl_c_twice_ends_at_once(cli: Cli) -> None:
@@ -63,31 +59,23 @@ def test_ctrl_c_twice_ends_at_once(cli: Cli) -> None:
         while True: signal.pause()
         """
     )
-    arguments = [*cli.command[1:], "-n2", "--grace", "1h", program]
-    terminal = pexpect.spawn(cli.command[0], arguments, timeout=cli.deadline)
+    terminal = Terminal(*cli.command, "-n2", "--grace", "1h", program)
     for _ in range(2):
         terminal.expect("ready")
     terminal.sendintr()
     terminal.expect("Ctrl-C again to kill")
     terminal.sendintr()
-    terminal.expect(pexpect.EOF)
-    terminal.wait()
-    assert terminal.exitstatus == 130
+    assert terminal.ended() == 130
 
 
 def test_terminal_colors_and_input(cli: Cli) -> None:
     program = cli.write("print(input('name? ') if rank == 0 else 'other')")
     environment = {key: value for key, value in os.environ.items() if key != "NO_COLOR"}
-    terminal = pexpect.spawn(
-        cli.command[0], [*cli.command[1:], "-n2", program],
-        timeout=cli.deadline, env=environment | {"TERM": "xterm"},
-    )  # fmt: skip
+    terminal = Terminal(*cli.command, "-n2", program, env=environment | {"TERM": "xterm"})
     terminal.expect_exact("\x1b[36m[0]\x1b[0m name? ")
     terminal.sendline("Ann")
     terminal.expect("Ann\r\n.*Ann\r\n")
-    terminal.expect(pexpect.EOF)
-    terminal.wait()
-    assert terminal.exitstatus == 0
+    assert terminal.ended() == 0
 
 
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 143), (signal.SIGHUP, 129)])

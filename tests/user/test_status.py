@@ -12,12 +12,12 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import pexpect
 import pytest
 
 from tests.lib import warm
 from tests.lib.own_runs import LOOKING, ORCALIKE
 from tests.lib.processes import until
+from tests.lib.terminal import Terminal
 
 if TYPE_CHECKING:
     from tests.lib.command import Cli
@@ -301,18 +301,11 @@ def test_which_objects_there_are(cli: Cli) -> None:
 def test_it_watches_until_ctrl_c(cli: Cli) -> None:
     with cli.started("-n", "1", cli.write(PROGRAM)) as process:
         ready(process, 1)
-        terminal = pexpect.spawn(
-            sys.executable,
-            [*LOOKING, "status", "--watch", "0.2"],
-            timeout=280,
-            encoding="utf-8",
-        )
+        terminal = Terminal(sys.executable, *LOOKING, "status", "--watch", "0.2")
         for _ in range(2):
             terminal.expect("order: shared memory")
         terminal.sendintr()
-        terminal.expect(pexpect.EOF)
-        terminal.close()
-        assert terminal.exitstatus == 0
+        assert terminal.ended() == 0
         process.communicate("\n", timeout=cli.deadline)
 
 

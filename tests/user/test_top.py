@@ -8,10 +8,10 @@ import sys
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-import pexpect
 import pytest
 
 from tests.lib.own_runs import LOOKING
+from tests.lib.terminal import Terminal
 
 if TYPE_CHECKING:
     from tests.lib.command import Cli
@@ -58,24 +58,20 @@ def program(cli: Cli) -> Iterator[subprocess.Popen[str]]:
 
 
 @pytest.fixture
-def terminal(program: object) -> Iterator[pexpect.spawn]:
+def terminal(program: object) -> Iterator[Terminal]:
     """The command, on a terminal of its own."""
-    command = [*COMMAND, "--each", "0.1"]
-    spawned = pexpect.spawn(
-        sys.executable, command, timeout=280, encoding="utf-8", dimensions=(40, 160)
-    )
+    spawned = Terminal(sys.executable, *COMMAND, "--each", "0.1", dimensions=(40, 160))
     yield spawned
     spawned.close(force=True)
 
 
-def ended(terminal: pexpect.spawn) -> int:
-    terminal.expect(pexpect.EOF)
-    terminal.wait()
+def ended(terminal: Terminal) -> int:
+    status = terminal.ended()
     assert "\x1b[?1049l" in terminal.before  # the screen from before is there again
-    return int(terminal.exitstatus)
+    return status
 
 
-def test_it_shows_the_ranks_and_takes_keys(terminal: pexpect.spawn) -> None:
+def test_it_shows_the_ranks_and_takes_keys(terminal: Terminal) -> None:
     terminal.expect("group default · view")
     terminal.expect(HEAD.replace(" ", GAP))
     terminal.expect(ROW.replace(" ", GAP))
@@ -90,21 +86,19 @@ def test_it_shows_the_ranks_and_takes_keys(terminal: pexpect.spawn) -> None:
     assert ended(terminal) == 0
 
 
-def test_ctrl_c_leaves_it(terminal: pexpect.spawn) -> None:
+def test_ctrl_c_leaves_it(terminal: Terminal) -> None:
     terminal.expect("group default")
     terminal.sendintr()
     assert ended(terminal) == 0
 
 
 def test_it_ends_with_the_program(
-    cli: Cli, program: subprocess.Popen[str], terminal: pexpect.spawn
+    cli: Cli, program: subprocess.Popen[str], terminal: Terminal
 ) -> None:
     terminal.expect("group default")
     program.communicate("\n", timeout=cli.deadline)
     terminal.expect("orcalike: the program has ended")
-    terminal.expect(pexpect.EOF)
-    terminal.wait()
-    assert terminal.exitstatus == 0
+    assert terminal.ended() == 0
 
 
 def test_without_a_terminal_it_names_what_to_use() -> None:
@@ -121,11 +115,9 @@ def test_without_a_terminal_it_names_what_to_use() -> None:
 
 
 def test_no_run_is_an_error() -> None:
-    terminal = pexpect.spawn(sys.executable, list(COMMAND), timeout=280, encoding="utf-8")
+    terminal = Terminal(sys.executable, *COMMAND)
     terminal.expect("orcalike: no program of yours is running")
-    terminal.expect(pexpect.EOF)
-    terminal.wait()
-    assert terminal.exitstatus == 69
+    assert terminal.ended() == 69
 
 
 def test_rich_is_imported_by_this_verb_alone() -> None:
