@@ -342,7 +342,8 @@ cdef class Replica:
         self.snapshots = self.pending = None
         if self.flags & DROPPED:
             return                      # it was ended before
-        self.flags = CLOSED | (self.flags & FAULTY)
+        # An operation that has not ended yet ends as ever.
+        self.flags = CLOSED | self.flags & (FAULTY | LOCKED | APPLYING)
         if self.object is not None and not self.release():
             _kept.append(self.object)
             self.object = None

@@ -20,6 +20,8 @@ from orcalike.errors import InsecureConfig, OrcalikeError
 from orcalike.transport.drivers.key_ring import KEY_SIZE, KEYS_MAX, Key, key_of
 
 SIZE_MAX = 16_384
+TRY_AGAIN = 1.0
+"""Seconds after which a file that has changed, and could not be read, is tried again."""
 _HEAD = "# the keys of an orcalike cluster: the first seals, all open; see orcalike keygen --help\n"
 
 _log = logging.getLogger("orcalike")
@@ -135,19 +137,25 @@ class Reread:
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self._path = path
-        self._seen = _stamp(path)
+        self._seen = self._failed = _stamp(path)
+        self._next = 0.0
 
     def __call__(self) -> list[Key] | None:
-        """The keys, or None if the file is as it was."""
+        """The keys, or None if the file is as it was, or could not be read less than a second ago."""
         seen = _stamp(self._path)
-        if seen == self._seen:
+        now = time.monotonic()
+        if seen == self._seen or now < self._next:
+            return None
+        try:
+            keys = [entry.key for entry in read(self._path)]
+        except (OrcalikeError, ValueError) as error:
+            self._next = now + TRY_AGAIN
+            if seen != self._failed:
+                _log.warning("the keys stay as they were: %s", error)
+            self._failed = seen
             return None
         self._seen = seen
-        try:
-            return [entry.key for entry in read(self._path)]
-        except (OrcalikeError, ValueError) as error:
-            _log.warning("the keys stay as they were: %s", error)
-            return None
+        return keys
 
 
 def _stamp(path: str | os.PathLike[str]) -> tuple[int, ...] | None:

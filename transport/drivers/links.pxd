@@ -21,6 +21,7 @@ cdef extern from "Python.h":        # each input looks at all stacks: no iterato
 cdef class Links(Driver):
     cdef Listener listener          # what accepts connections, for other pumps perhaps, too; or None
     cdef bint owns_listener         # it is closed with this
+    cdef bint closed                # all sockets are
     cdef list handed_over           # connections that it has accepted for this, and that were not taken yet
     cdef int64_t links_until        # when a greeting is due, or complaints are logged; or NEVER
     cdef object complaints          # what is logged of bad connections
@@ -87,3 +88,4 @@ cdef class Links(Driver):
     cdef beat(self)
     cdef int expire(self, Stack stack, int64_t now) except -1
     cdef close_sockets(self)
+    cdef int forget_entries(self) except -1

@@ -316,7 +316,7 @@ cdef class Links(Driver):
         return got > 0
 
     cdef int connected(self, Channel channel) except -1:
-        why = sockets.error_of(channel.fd)
+        why = sockets.error_of(self.sockets[channel.fd])
         if why:
             self.close(channel, why)
             return 0
@@ -380,7 +380,10 @@ cdef class Links(Driver):
         return 0
 
     cdef int follow(self, Stack stack) except -1:
-        """Make and close the links that a stack wants made and closed."""
+        """Make and close the links that a stack wants made and closed; none any more once all are closed."""
+        if self.closed:
+            stack.out.connects.clear()
+            stack.out.closes.clear()
         while stack.out.connects:
             self.connect(stack, stack.out.connects.pop(0))
         while stack.out.closes:
@@ -548,6 +551,8 @@ cdef class Links(Driver):
     cdef beat(self):
         """Give the heartbeats the present peers of the stacks, and the leases that beats grant: a stack may go on then."""
         cdef Stack stack
+        if self.closed:
+            return
         self.report.give_keys(self.keys, self.insecure)
         for stack in self.stacks:
             self.report.give_peers(stack, self.severed, self.receives_deaths, self.now)
@@ -567,7 +572,11 @@ cdef class Links(Driver):
                        and not (<Channel>entry).severed for entry in self.epoll.slots)
 
     cdef close_sockets(self):
-        """Close every socket, and send no more beats; the stacks are not notified."""
+        """Close every socket, and send no more beats; the stacks are not notified.
+
+        Another thread may be in the core, with an operation that does not end; when it comes back, what it puts out is dropped.
+        """
+        self.closed = True
         if self.listener is not None:
             self.listener.leave(self)
             while self.handed_over:
@@ -582,4 +591,15 @@ cdef class Links(Driver):
             sock.close()
         self.sockets.clear()
         self.processes.close()
-        self.epoll.slots = [None] * PUMPS_SLOTS
+        self.forget_entries()
+
+    cdef int forget_entries(self) except -1:
+        """Nothing has a slot any more, though that thread looks there; and no channel a descriptor, or frames to hand in."""
+        cdef Py_ssize_t slot
+        for slot in range(len(self.epoll.slots)):
+            entry = self.epoll.slots[slot]
+            if isinstance(entry, Channel):
+                (<Channel>entry).fd = -1
+                (<Channel>entry).begin = (<Channel>entry).end
+            self.epoll.slots[slot] = None
+        return 0

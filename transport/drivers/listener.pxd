@@ -19,7 +19,8 @@ cdef class Listener:
     cdef readonly Heartbeat heartbeat
     cdef int owner                  # the process that made it
     cdef object process             # OwnProcess, for peers; None if they need none
-    cdef int spare                  # a descriptor that is let go if there are no others
+    cdef int spare                  # a descriptor that is let go if there are no others; -1 if there was none for it
+    cdef int64_t again_at           # when to look for connections again, which wait without it; or NEVER
     cdef int64_t now                # the time of this look, ns
     cdef readonly int64_t until     # when a greeting is due, or complaints are logged; or NEVER
 
@@ -32,6 +33,8 @@ cdef class Listener:
     cdef accept(self, object sock)
     cdef Channel open(self, object sock, object keys)
     cdef make_room(self, object sock, object error)
+    cdef int have_spare(self) except -1
+    cdef int watch_listening(self, unsigned int events) except -1
     cdef int read(self, Channel channel) except -1
     cdef int shake(self, Channel channel) except -1
     cdef int greeted(self, Channel channel) except -1

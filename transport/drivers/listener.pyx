@@ -32,10 +32,13 @@ from orcalike.transport.drivers.sealed_channel cimport SealedChannel, make_chann
 from orcalike.transport.layers.base cimport NEVER
 from orcalike.transport.layers.com cimport GREETING_MAX
 from orcalike.transport.layers.com import answer_to, greeting_of
+from orcalike.transport.wire.control import shown
 from orcalike.transport.wire.message cimport Message
 
 cdef extern from "<sys/epoll.h>" nogil:
     int epoll_wait(int epoll, epoll_event* events, int count, int timeout)
+    enum:
+        EPOLL_CTL_MOD
 
 cdef extern from "<unistd.h>" nogil:
     int close(int fd)
@@ -45,6 +48,7 @@ cdef enum:
     ACCEPTS_MAX = 64            # connections at a time, so that others have their turn
     EVENTS = 64
     LOOKS_MAX = 64              # of a thorough look: more than all that can wait
+    WITHOUT_SPARE = 100000000   # ns for which connections wait if none can be accepted, and none be closed
 
 
 cdef class Listener:
@@ -62,7 +66,7 @@ cdef class Listener:
         self.keys = keys
         self.complaints = Complaints(self.log)
         self.half_open = HalfOpen()
-        self.until = NEVER
+        self.until = self.again_at = NEVER
         self.spare = os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)
 
     def __dealloc__(self):
@@ -117,7 +121,7 @@ cdef class Listener:
         for sock in self.sockets.values():
             sock.close()
         self.sockets.clear()
-        self.epoll.slots = []
+        self.epoll.slots[:] = [None] * len(self.epoll.slots)
 
     # What comes.
 
@@ -154,12 +158,16 @@ cdef class Listener:
             self.now = now
             for channel in self.half_open.overdue(now):
                 self.give_up(<Channel>channel, "no greeting came in time")
+            if self.again_at <= now:
+                self.again_at = NEVER
+                self.have_spare()
+                self.watch_listening(EPOLLIN)
             self.complaints.count(now)
             self.set_until()
         return 0
 
     cdef int set_until(self) except -1:
-        self.until = NEVER
+        self.until = self.again_at
         for deadline in (self.half_open.deadline(), self.complaints.deadline()):
             if deadline is not None:
                 self.until = min(self.until, <int64_t>deadline)
@@ -220,7 +228,27 @@ cdef class Listener:
                 sock.accept()[0].close()
             except OSError:
                 pass
+            self.have_spare()           # another thread of the program may have been faster
+        if self.spare < 0:
+            self.watch_listening(0)
+            self.again_at = self.now + WITHOUT_SPARE
+
+    cdef int have_spare(self) except -1:
+        """Have a descriptor that can be let go, if there is one."""
+        try:
             self.spare = os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)
+        except OSError:
+            pass
+        return 0
+
+    cdef int watch_listening(self, unsigned int events) except -1:
+        """Look for connections that wait (EPOLLIN), or leave them waiting (0)."""
+        cdef Py_ssize_t slot
+        for slot in range(len(self.epoll.slots)):
+            entry = self.epoll.slots[slot]
+            if isinstance(entry, socket.socket):
+                self.epoll.watch(entry.fileno(), <int>slot, events, EPOLL_CTL_MOD)
+        return 0
 
     cdef int read(self, Channel channel) except -1:
         """Read what came by a connection that has not greeted; its first frame is the greeting."""
@@ -269,7 +297,7 @@ cdef class Listener:
         sock = self.release(channel)
         if pump is None:
             # Of a member of another group's: it may ask before this process has joined, or after.
-            self.log(logging.INFO, f"a connection was refused: the group {group!r} is not here")
+            self.complaints.say(logging.INFO, f"a connection was refused: the group {shown(group)} is not here", self.now)
             sock.close()
         else:
             pump.hand_over((channel, sock, greeting))

@@ -350,7 +350,8 @@ cdef class Pump(Alarms):
         try:
             while self.callbacks:
                 self.callbacks.pop()()
-        except BaseException:
+        except BaseException as error:  # no handler's: those wait
+            self.fail(error)
             drop_later()
             raise
         return drop()

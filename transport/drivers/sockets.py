@@ -30,6 +30,9 @@ PORT_TRIES = 16
 SYNS = 1
 """How often a connection is asked for once more: it fails after 3 s of silence, and is tried anew."""
 
+KEEP_ALIVE = {socket.TCP_KEEPIDLE: 600, socket.TCP_KEEPINTVL: 30, socket.TCP_KEEPCNT: 10}
+"""Seconds, seconds, and how often: a silent host is lost after a quarter of an hour, as if there were data under way."""
+
 PREFIX_OF_SITE = 64
 """Bits of an IPv6 address that one site has: the others it chooses as it likes."""
 
@@ -175,7 +178,7 @@ def connect(address: str, *, beyond: bool = False) -> socket.socket:
         name: str | tuple[str, int] = host
     else:
         sock = socket.socket(family_of(host), socket.SOCK_STREAM)
-        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        _prepare(sock)
         sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_SYNCNT, SYNS)
         name = (host, port)
     sock.setblocking(False)
@@ -202,8 +205,16 @@ def accepted(sock: socket.socket) -> str:
         if uid != os.getuid():
             raise PermissionError(f"a process of user {uid}")
         return f"process {pid}"
-    sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    _prepare(sock)
     return f"host {_site_of(sock.getpeername()[0])}"
+
+
+def _prepare(sock: socket.socket) -> None:
+    """What both ends of a connection by TCP have: one to a host that is lost does not stay for ever."""
+    sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    for option, value in KEEP_ALIVE.items():
+        sock.setsockopt(socket.IPPROTO_TCP, option, value)
 
 
 def process_and_user(sock: socket.socket) -> tuple[int, int]:
@@ -225,9 +236,7 @@ def _site_of(host: str) -> str:
     return str(ipaddress.ip_network((address, PREFIX_OF_SITE), strict=False))
 
 
-def error_of(sock_fd: int) -> str:
+def error_of(sock: socket.socket) -> str:
     """Why a connection that was about to be made was not; "" where it was."""
-    sock = socket.socket(fileno=os.dup(sock_fd))
-    with sock:
-        code = sock.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)
+    code = sock.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)
     return os.strerror(code) if code else ""

@@ -12,6 +12,7 @@ from __future__ import annotations
 from typing import Any, ClassVar, NamedTuple, Self
 
 from orcalike.transport.application_state import State
+from orcalike.transport.degree import ALL, AVAILABLE
 from orcalike.transport.errors import ProtocolError
 from orcalike.transport.record import Record
 from orcalike.transport.view import Member, View
@@ -19,6 +20,7 @@ from orcalike.transport.view import Member, View
 Identity = tuple[int, int, int]
 """Of a view: lineage, number, ballot."""
 
+DEGREE_MAX = ALL | AVAILABLE
 OPTIONS_MAX = 16
 OPTION_MAX = 256
 """Characters of an option's name, or of its value if that is text."""
@@ -254,7 +256,7 @@ class FlushOk(ControlMessage):
                 0 | 1 | 2 | 3 as state,
                 [*vouched],
                 int(degree),
-            ]:
+            ] if 0 <= degree <= DEGREE_MAX:
                 return cls(
                     ballot,
                     held,

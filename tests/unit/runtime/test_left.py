@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable
 
 import pytest
 
@@ -32,6 +33,30 @@ class Roll:
     @orca.read
     def all(self) -> list[str]:
         return list(self.lines)
+
+
+meanwhile: list[Callable[[], object]] = []
+"""What happens while the next operation of a `Slow` runs."""
+
+
+@orca.shared
+class Slow:
+    """Its operation takes long."""
+
+    def __init__(self) -> None:
+        self.count = 0
+
+    @orca.write
+    def add(self) -> int:
+        self.count += 1
+        while meanwhile:  # orca: unchecked
+            meanwhile.pop()()  # orca: unchecked
+        self.count += 1
+        return self.count
+
+    @orca.read
+    def value(self) -> int:
+        return self.count
 
 
 class Leaving(Quiet):
@@ -70,3 +95,27 @@ def test_what_comes_after_the_group_was_left_touches_no_object(
     assert "left" in rolls[1].all()
     if kept is not None:
         assert kept.all() == ["before"]
+
+
+def test_an_operation_that_has_not_ended_by_then_ends_as_ever() -> None:
+    network = Network()
+    made = [Share(node.runtime).nowait(Slow, "slow") for node in network.nodes]
+    network.move()
+    slow, leaver = made[2].result(), network.nodes[2].runtime
+    closed = orca.GroupClosed("the group was left")
+    made[1].result().add.nowait()
+    network.nodes[0].runtime.fail_all(closed)
+    network.nodes[1].runtime.fail_all(closed)
+    for runtime in (network.nodes[0].runtime, network.nodes[1].runtime):
+        runtime.let_go(closed)
+
+    def leave() -> None:
+        leaver.fail_all(closed)
+        leaver.let_go(closed)
+
+    meanwhile.append(leave)
+    network.move()
+    assert meanwhile == []
+    assert slow.value() == 2
+    with pytest.raises(orca.GroupClosed):
+        slow.add()

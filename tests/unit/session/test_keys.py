@@ -7,12 +7,14 @@ import stat
 import subprocess
 import sys
 import tempfile
+import time
 from pathlib import Path
 
 import pytest
 
 import orcalike as orca
 from orcalike.errors import InsecureConfig, OrcalikeError
+from orcalike.session import key_file as file_of_keys
 from orcalike.session.key_file import Entry, default_path, draw, parse, read, write
 from orcalike.session.keys import find_keys, read_keys
 from orcalike.session.options import JoinOptions, make_options
@@ -62,6 +64,30 @@ def test_a_file_is_read_anew_when_it_changes(
     assert [record.message for record in caplog.records] == [
         f"the keys stay as they were: the key {path} is open to others: chmod 600 it"
     ]
+
+
+def test_a_file_that_could_not_be_read_is_read_later(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A second later at the soonest, though it has not changed since."""
+    path, now = tmp_path / "ring", [100.0]
+    monkeypatch.setattr(time, "monotonic", lambda: now[0])
+    write(path, [Entry(key_of(KEY), "")])
+    ring = read_keys(path)
+    write(path, [Entry(key_of(OTHER), ""), Entry(key_of(KEY), "")])
+    with monkeypatch.context() as patch:
+        patch.setattr(file_of_keys, "read", lambda path: with_an_error())
+        assert ring.first() == key_of(KEY)
+        now[0] += 1.5
+        assert ring.first() == key_of(KEY)
+    assert ring.first() == key_of(KEY)
+    now[0] += 1.5
+    assert ring.first() == key_of(OTHER)
+    assert len(caplog.records) == 1
+
+
+def with_an_error() -> list[Entry]:
+    raise OrcalikeError("Too many open files")
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import gc
 import logging
 import os
@@ -14,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from orcalike.transport.config import StackConfig
-from orcalike.transport.drivers import half_open
+from orcalike.transport.drivers import half_open, listener
 from orcalike.transport.drivers.complaints import EVERY, Complaints
 from orcalike.transport.drivers.half_open import HalfOpen
 from orcalike.transport.drivers.handshake import MAGIC
@@ -143,13 +144,13 @@ def test_one_that_never_reads_is_not_answered_for_ever(end: End) -> None:
     assert any("does not read" in line for line in end.logged)
 
 
-def test_without_descriptors_the_pump_still_sleeps(end: End) -> None:
-    """What cannot be accepted is closed, or makes room: it does not keep the pump awake."""
+@contextlib.contextmanager
+def without_descriptors() -> Iterator[None]:
+    """This process has none left."""
     import resource
 
     gc.collect()  # what other tests have left must not make room later
     limits = resource.getrlimit(resource.RLIMIT_NOFILE)
-    waiting = [end.connect() for _ in range(8)]
     highest = max(map(int, os.listdir("/proc/self/fd")))
     resource.setrlimit(resource.RLIMIT_NOFILE, (highest + 1, limits[1]))
     taken = []
@@ -157,17 +158,78 @@ def test_without_descriptors_the_pump_still_sleeps(end: End) -> None:
         with contextlib.suppress(OSError):
             while True:
                 taken.append(os.open(os.devnull, os.O_RDONLY))
-        end.until(lambda: any("cannot be accepted" in line for line in end.logged))
-        end.until(lambda: [end.is_closed(sock) for sock in waiting].count(True) >= 7)
-        poller = select.poll()  # takes any number of a descriptor
-        poller.register(end.pump.fileno(), select.POLLIN)
-        end.until(lambda: not poller.poll(0))
-        assert not poller.poll(0), "it sleeps"
+        yield
     finally:
         resource.setrlimit(resource.RLIMIT_NOFILE, limits)
         for fd in taken:
             os.close(fd)
+
+
+def until_it_sleeps(end: End) -> None:
+    poller = select.poll()  # takes any number of a descriptor
+    poller.register(end.pump.fileno(), select.POLLIN)
+    end.until(lambda: not poller.poll(0))
+    assert not poller.poll(0), "it sleeps"
+
+
+def test_without_descriptors_the_pump_still_sleeps(end: End) -> None:
+    """What cannot be accepted is closed, or makes room: it does not keep the pump awake."""
+    waiting = [end.connect() for _ in range(8)]
+    with without_descriptors():
+        end.until(lambda: any("cannot be accepted" in line for line in end.logged))
+        end.until(lambda: [end.is_closed(sock) for sock in waiting].count(True) >= 7)
+        until_it_sleeps(end)
     for sock in waiting:
+        sock.close()
+
+
+def test_a_link_is_made_though_no_descriptor_is_left_by_then(
+    make_end: Ends, tmp_path: Path
+) -> None:
+    other = make_end(f"unix:{tmp_path}/other")
+    end = make_end(f"unix:{tmp_path}/end", joins=False)
+    end.pump.call(end.stack.join, other.address)
+    with without_descriptors():
+        end.pump.handle()  # it sees that the link stands
+    assert end.pump.failure is None
+
+    def is_in() -> object:
+        other.pump.handle()
+        return end.top.installed
+
+    end.until(is_in)
+
+
+class Grasping:
+    """In the place of `os`: another thread takes the descriptor that has become free, for as long as it is asked to."""
+
+    def __init__(self) -> None:
+        self.holds = True
+
+    def __getattr__(self, name: str) -> object:
+        return getattr(os, name)
+
+    def open(self, path: str, flags: int) -> int:
+        if self.holds:
+            raise OSError(errno.EMFILE, "Too many open files")
+        return os.open(path, flags)
+
+
+def test_a_spare_descriptor_that_another_thread_has_taken_is_had_later(
+    end: End, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Meanwhile connections wait, and the pump sleeps."""
+    grasping = Grasping()
+    monkeypatch.setattr(listener, "os", grasping)
+    waiting = [end.connect() for _ in range(3)]
+    with without_descriptors():
+        end.until(lambda: any(end.is_closed(sock) for sock in waiting))
+        until_it_sleeps(end)
+    grasping.holds = False
+    late = end.connect()
+    late.sendall(hello("group", "", 77))
+    end.until(lambda: end.has_answered(late))
+    for sock in (*waiting, late):
         sock.close()
 
 

@@ -13,8 +13,10 @@ from orcalike.transport.drivers.pump import Pump
 from orcalike.transport.stack import Stack
 from orcalike.transport.stacks import parse_stack
 from orcalike.transport.view import Member
+from tests.lib.end import End
 from tests.lib.processes import DEADLINE, until
 from tests.lib.recording_application import RecordingApplication
+from tests.protocol.test_bad_frames import hello
 
 SHORT = 0.05
 
@@ -159,3 +161,41 @@ def test_what_fails_while_it_is_sent_ends_the_group_and_holds_up_no_thread(spoil
     other.join(DEADLINE)
     assert len(done) == 1
     pump.close_all()
+
+
+def test_what_is_to_be_called_later_and_fails_ends_the_group() -> None:
+    """It does not only end the thread."""
+    made = Pump()
+    failures: list[BaseException] = []
+    made.on_failure = failures.append
+
+    def fail() -> None:
+        raise OSError("no room")
+
+    made.later(fail)
+    with pytest.raises(OSError, match="no room"):
+        made.handle()
+    assert [str(error) for error in failures] == ["no room"]
+    made.close_all()
+
+
+def test_what_a_thread_puts_out_that_comes_back_late_is_dropped() -> None:
+    """All was closed meanwhile."""
+    end = End("tcp:127.0.0.1:0")
+    sock = end.connect()
+    sock.sendall(hello("group", "", 77))
+    end.until(lambda: end.stack.dump()["COM"]["peers"])
+
+    def leave(now: int) -> None:
+        end.pump.close_all()
+        end.stack.leave(now)
+        end.stack.out.connects.append("tcp:127.0.0.1:1")
+        for link in range(8):
+            end.stack.out.closes.append(link)
+
+    end.pump.call(leave)
+    assert end.pump.failure is None
+    assert end.stack.out.connects == []
+    assert end.stack.out.closes == []
+    assert end.is_closed(sock)
+    sock.close()

@@ -132,3 +132,9 @@ def test_options_past_the_bounds_are_refused(options: dict[Any, Any]) -> None:
 
 def test_what_no_member_lists_as_dead_is_left_out() -> None:
     assert unpack(["FLUSH", 1024, b"", [7, "x", None]]) == Flush(1024, b"", (7,))
+
+
+@pytest.mark.parametrize("degree", [-1, 512, 2**40])
+def test_a_degree_that_none_can_be_is_refused(degree: int) -> None:
+    with pytest.raises(ProtocolError):
+        unpack(["FLUSH_OK", 1024, b"held", None, [], 3, [], degree])
