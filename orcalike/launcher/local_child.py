@@ -117,12 +117,19 @@ class LocalChild:
     def signal(self, number: int) -> None:
         """Send a signal to the process's group, while its number is its own."""
         if not self._reaped:
-            with contextlib.suppress(ProcessLookupError):
+            # Not permitted: all of them have become another user's.
+            with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.killpg(self.pid, number)
 
     def signal_alone(self, number: int) -> None:
-        """Send a signal to the process."""
-        self.process.send_signal(number)
+        """Send a signal to the process.
+
+        Not by `subprocess.Popen`, which looks first whether the process has ended, and takes its exit status
+        then: that is for `_end`.
+        """
+        if not self._reaped:
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                signal.pidfd_send_signal(self._pidfd, number)
 
     # Output
 

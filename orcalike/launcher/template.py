@@ -43,9 +43,6 @@ class Process(Protocol):
     def pid(self) -> int:
         """Its number."""
 
-    def send_signal(self, sig: int) -> None:
-        """Send it a signal, if it has not been waited for."""
-
     def wait(self) -> int:
         """Wait for its end; returns the exit code, negative for a signal."""
 
@@ -56,11 +53,6 @@ class Forked:
     def __init__(self, pid: int) -> None:
         self.pid = pid
         self._returncode: int | None = None
-
-    def send_signal(self, sig: int) -> None:
-        """Send it a signal, if it has not been waited for."""
-        if self._returncode is None:
-            os.kill(self.pid, sig)
 
     def wait(self) -> int:
         """Wait for its end; returns the exit code, negative for a signal."""
