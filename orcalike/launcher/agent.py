@@ -14,6 +14,7 @@ import selectors
 import signal
 import sys
 import time
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 
@@ -61,6 +62,7 @@ class Agent:
         self.host = LocalHost(
             assignment.name, assignment.plan, directory, reaper, self.selector, key
         )
+        self.host.on_left = _say
         self.stream = FrameStream(self.selector, reader, writer, self._take, self._end)
         self._probes = Probes(self.selector)
         self._door: Door | None = None
@@ -198,6 +200,12 @@ class Agent:
         self.children[number] = AgentChild(
             number, local, self.stream, self.selector, writer, forget
         )
+
+
+def _say(text: str) -> None:
+    """A line for the user, before which the launcher puts the host's name."""
+    with suppress(OSError):  # the connection has ended
+        print(text, file=sys.stderr, flush=True)
 
 
 def _towards(assignment: Assignment) -> tuple[str, ...]:

@@ -147,6 +147,7 @@ class _Launcher:
                 key = self._key_of_user()
         name = socket.gethostname()
         local = LocalHost(name, plan, self.directory, self.reaper, self.selector, key.secret)
+        local.on_left = lambda text: self.relay.notice(f"orcalike: {text}")
         if not options.is_local:
             self.hosts = Hosts(
                 plan,

@@ -11,7 +11,7 @@ import selectors
 import socket
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, BinaryIO, cast
 
@@ -21,7 +21,7 @@ from orcalike.launcher import bootstrap
 from orcalike.launcher.child import Start
 from orcalike.launcher.listeners import bind_tcp, listen, tcp_address
 from orcalike.launcher.local_child import ControlLine, LocalChild
-from orcalike.launcher.orphans import kill_orphans
+from orcalike.launcher.orphans import describe_left, kill_orphans
 from orcalike.launcher.reaper import Reaper
 from orcalike.launcher.run_plan import RunPlan, key_memory
 from orcalike.launcher.template import Output, Process, Template
@@ -47,6 +47,8 @@ class LocalHost:
         """The address at which others reach this host by TCP."""
         self.spared: set[int] = {reaper.pid}
         """Other children of this process, which are left alone by `kill_rest`."""
+        self.on_left: Callable[[str], None] = lambda text: None
+        """Called with a line on each process that a rank has left behind and that cannot be killed."""
         self._reaper, self._selector = reaper, selector
         self._key_fd = key_memory(key) if key else -1
         self._template: Template | None = None
@@ -95,7 +97,10 @@ class LocalHost:
     def kill_rest(self) -> None:
         """Kill what the ranks have left behind here."""
         self.close_template()
-        kill_orphans(self.spared | self.running.keys())
+        left = kill_orphans(self.spared | self.running.keys())
+        self.spared |= left
+        for pid in sorted(left):
+            self.on_left(describe_left(pid))
 
     def close(self) -> None:
         """Let the ports go; the reaper removes the folder."""

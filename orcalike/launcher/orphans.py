@@ -21,23 +21,47 @@ def adopt_orphans() -> None:
     bootstrap.prctl(bootstrap.SET_CHILD_SUBREAPER, 1)
 
 
-def kill_orphans(spared: Collection[int]) -> None:
+def kill_orphans(spared: Collection[int]) -> set[int]:
     """Kill and reap all children but the spared ones, and theirs, which come here then.
 
-    The reaper of a run that was inside of this one ends by itself, when it has cleaned up.
+    The reaper of a run that was inside of this one ends by itself, when it has cleaned up. Returns those that
+    go on: they have become another user's, as by `sudo`, and this one may not kill them.
     """
-    while orphans := _children() - set(spared):
+    left = set[int]()
+    while orphans := _children() - set(spared) - left:
         for pid in orphans:
             pidfd = os.pidfd_open(pid)
-            ended = select.poll()
-            ended.register(pidfd, select.POLLIN)
-            if not (_is_reaper(pid) and ended.poll(1000 * REAP_SECONDS)):
-                signal.pidfd_send_signal(pidfd, signal.SIGKILL)
-            has_ended = ended.poll(1000)
-            os.close(pidfd)
+            try:
+                has_ended = _kill(pid, pidfd)
+            except PermissionError:
+                left.add(pid)
+                continue
+            finally:
+                os.close(pidfd)
             if not has_ended:  # stuck in the kernel: its end cannot be waited for
-                return
+                return left
             os.waitpid(pid, 0)
+    return left
+
+
+def describe_left(pid: int) -> str:
+    """What is said of one that goes on."""
+    return (
+        f"process {pid} ({_name_of(pid)}), which a rank has left behind, "
+        "belongs to another user and goes on"
+    )
+
+
+def _kill(pid: int, pidfd: int) -> bool:
+    """Kill a child, and wait for its end; whether that has come.
+
+    Raises PermissionError if it is another user's.
+    """
+    ended = select.poll()
+    ended.register(pidfd, select.POLLIN)
+    if not (_is_reaper(pid) and ended.poll(1000 * REAP_SECONDS)):
+        signal.pidfd_send_signal(pidfd, signal.SIGKILL)
+    return bool(ended.poll(1000))
 
 
 def _children() -> set[int]:
@@ -50,7 +74,12 @@ def _children() -> set[int]:
 
 def _is_reaper(pid: int) -> bool:
     """Whether it cleans up after a launcher, or an agent."""
+    return _name_of(pid) == NAME
+
+
+def _name_of(pid: int) -> str:
+    """How the process is called; "" if it is gone."""
     try:
-        return Path(f"/proc/{pid}/comm").read_text().strip() == NAME
-    except OSError:  # it has ended
-        return False
+        return Path(f"/proc/{pid}/comm").read_text().strip()
+    except OSError:
+        return ""

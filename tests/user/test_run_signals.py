@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import signal
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.lib.command import Cli
 from tests.lib.processes import is_alive, state_of, until
 from tests.lib.terminal import Terminal
 from tests.lib.warm import WarmCli
-
-if TYPE_CHECKING:
-    from tests.lib.command import Cli
 
 #: A rank's way to wait until it is ended.
 WAIT = "import signal; signal.pause()"
@@ -148,6 +146,39 @@ def test_what_a_rank_leaves_behind_is_ended(cli: Cli, tmp_path: Path) -> None:
     program = cli.write(LEAVING_CHILDREN.format(directory=str(tmp_path), sessions=(False, True)))
     assert cli.run("-n2", program).returncode == 0
     assert not any(map(is_alive, cli.pids(6)))
+
+
+#: It leaves a process behind that is another user's by the time when this one ends.
+LEAVES_ONE_OF_ANOTHER_USER = """
+reader, writer = os.pipe()
+if os.fork() == 0:
+    os.setsid()
+    os.setuid(54321)
+    null = os.open(os.devnull, os.O_RDWR)
+    for standard in (1, 2):
+        os.dup2(null, standard)
+    os.write(writer, b"x")
+    time.sleep(1000)
+os.read(reader, 1)
+"""
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="to become another user takes root")
+@pytest.mark.skipif(shutil.which("setpriv") is None, reason="to lose CAP_KILL takes setpriv")
+def test_what_a_rank_leaves_behind_of_another_user_goes_on(tmp_path: Path) -> None:
+    cli = Cli(tmp_path)
+    cli.command = ("setpriv", "--bounding-set", "-kill", "--inh-caps", "-kill", *cli.command)
+    ended = cli.run("-n", "2", cli.write(LEAVES_ONE_OF_ANOTHER_USER))
+    left = re.findall(
+        r"^orcalike: process (\d+) \(.+\), which a rank has left behind, "
+        "belongs to another user and goes on$",
+        ended.stderr,
+        re.MULTILINE,
+    )
+    for pid in map(int, left):
+        assert is_alive(pid)
+        os.kill(pid, signal.SIGKILL)
+    assert (ended.returncode, len(left)) == (0, 2), ended.stderr
 
 
 # Stacks

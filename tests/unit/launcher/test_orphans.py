@@ -34,3 +34,39 @@ def test_the_reaper_of_a_run_that_is_killed_cleans_up(tmp_path: Path) -> None:
     command = [sys.executable, "-c", AROUND, str(tmp_path / "run")]
     ended = subprocess.run(command, capture_output=True, text=True, check=True, timeout=250)
     assert ended.stdout == "False\n"
+
+
+OF_ANOTHER_USER = """
+import os, signal, time
+from orcalike.launcher import orphans
+
+orphans.adopt_orphans()
+kill, theirs = signal.pidfd_send_signal, set()
+children = []
+for number in range(3):
+    if (pid := os.fork()) == 0:
+        time.sleep(1000)
+    children.append(pid)
+
+def refuse(pidfd, number):
+    text = open(f"/proc/self/fdinfo/{pidfd}").read()
+    if f"Pid:\\t{children[0]}\\n" in text:
+        raise PermissionError(1, "Operation not permitted")
+    kill(pidfd, number)
+
+signal.pidfd_send_signal = refuse
+left = orphans.kill_orphans([])
+print(left == {children[0]}, orphans._children() == {children[0]})
+print(orphans.describe_left(children[0]).replace(str(children[0]), "PID"))
+os.kill(children[0], signal.SIGKILL)
+"""
+
+
+def test_one_of_another_user_is_spared_and_named() -> None:
+    command = [sys.executable, "-c", OF_ANOTHER_USER]
+    ended = subprocess.run(command, capture_output=True, text=True, check=True, timeout=250)
+    name = Path(sys.executable).name[:15]
+    assert ended.stdout.splitlines() == [
+        "True True",
+        f"process PID ({name}), which a rank has left behind, belongs to another user and goes on",
+    ]
