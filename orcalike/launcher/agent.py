@@ -66,7 +66,7 @@ class Agent:
         self.stream = FrameStream(self.selector, reader, writer, self._take, self._end)
         self._probes = Probes(self.selector)
         self._door: Door | None = None
-        self._over = False
+        self._over = self._child_ended = False
         self._expires_at = time.monotonic() + assignment.lease
 
     def greet(self) -> None:
@@ -77,6 +77,7 @@ class Agent:
         """Until the launcher says so, or is gone."""
         for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT):
             signal.signal(number, lambda *_: self._end("a signal"))
+        signal.signal(signal.SIGCHLD, self._note_child)
         signal.signal(signal.SIGUSR1, signal.SIG_IGN)  # so is it in the processes, at first
         while not self._over:
             now = time.monotonic()
@@ -88,6 +89,9 @@ class Agent:
                     key.data()
             now = time.monotonic()
             self._probes.expire(now)
+            if self._child_ended:  # looked at each second, with the launcher's pings
+                self._child_ended = False
+                self.host.reap_rest()
             # What had come already when this process was let run again counts.
             if expired and now >= self._expires_at:
                 return
@@ -100,6 +104,9 @@ class Agent:
 
     def _end(self, why: str) -> None:
         self._over = True
+
+    def _note_child(self, *_: object) -> None:
+        self._child_ended = True
 
     def _report(self) -> HostReport:
         assignment = self.assignment

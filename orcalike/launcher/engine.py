@@ -62,6 +62,9 @@ LEASE_OVER_SECONDS = LEASE + 2.0
 #: How long a run over hosts may be stopped by Ctrl-Z.
 PAUSE_SECONDS = 3600.0
 
+#: How long what a rank has left behind, and has ended, is not reaped at the most.
+REAP_SECONDS = 1.0
+
 _STOP = (signal.SIGTERM, signal.SIGKILL)
 _INTERRUPT = (signal.SIGINT, signal.SIGTERM, signal.SIGKILL)
 
@@ -146,7 +149,9 @@ class _Launcher:
             if options.via != "ssh" and not options.is_local:
                 key = self._key_of_user()
         name = socket.gethostname()
-        local = LocalHost(name, plan, self.directory, self.reaper, self.selector, key.secret)
+        self.local = local = LocalHost(
+            name, plan, self.directory, self.reaper, self.selector, key.secret
+        )
         local.on_left = lambda text: self.relay.notice(f"orcalike: {text}")
         if not options.is_local:
             self.hosts = Hosts(
@@ -521,6 +526,9 @@ class _Launcher:
     def _signalled(self, number: int) -> None:
         if number == signal.SIGUSR1:
             self._ask_for_stacks()
+        elif number == signal.SIGCHLD:
+            if "reap" not in self.timers:
+                self.timers.at("reap", REAP_SECONDS, self.local.reap_rest)
         elif number == signal.SIGTSTP:
             self._pause()
         else:

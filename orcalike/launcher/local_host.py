@@ -21,7 +21,7 @@ from orcalike.launcher import bootstrap
 from orcalike.launcher.child import Start
 from orcalike.launcher.listeners import bind_tcp, listen, tcp_address
 from orcalike.launcher.local_child import ControlLine, LocalChild
-from orcalike.launcher.orphans import describe_left, kill_orphans
+from orcalike.launcher.orphans import describe_left, kill_orphans, reap_orphans
 from orcalike.launcher.reaper import Reaper
 from orcalike.launcher.run_plan import RunPlan, key_memory
 from orcalike.launcher.template import Output, Process, Template
@@ -46,7 +46,7 @@ class LocalHost:
         self.own = "127.0.0.1"
         """The address at which others reach this host by TCP."""
         self.spared: set[int] = {reaper.pid}
-        """Other children of this process, which are left alone by `kill_rest`."""
+        """Other children of this process, which are left alone by `reap_rest` and `kill_rest`."""
         self.on_left: Callable[[str], None] = lambda text: None
         """Called with a line on each process that a rank has left behind and that cannot be killed."""
         self._reaper, self._selector = reaper, selector
@@ -93,6 +93,10 @@ class LocalHost:
         if start.role is None:  # a rank says it itself
             self._reaper.watch(child.pid)
         return child
+
+    def reap_rest(self) -> None:
+        """Reap what the ranks have left behind here and has ended."""
+        reap_orphans(self.spared | self.running.keys())
 
     def kill_rest(self) -> None:
         """Kill what the ranks have left behind here."""

@@ -1,4 +1,4 @@
-"""What ranks leave behind: it becomes this process's, and is killed at the end of the run."""
+"""What ranks leave behind: it becomes this process's, which reaps it, and kills it at the end of the run."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import select
 import signal
 import threading
 from collections.abc import Collection
+from contextlib import suppress
 from pathlib import Path
 
 from orcalike.launcher import bootstrap
@@ -19,6 +20,17 @@ REAP_SECONDS = 5
 def adopt_orphans() -> None:
     """Make what the ranks leave behind this process's children, so that it finds them."""
     bootstrap.prctl(bootstrap.SET_CHILD_SUBREAPER, 1)
+
+
+def reap_orphans(spared: Collection[int]) -> None:
+    """Reap the children that have ended, but for the spared ones: no other process waits for what was adopted.
+
+    To be called when each child that is not an orphan is among the spared ones: one of those is reaped by what
+    has started it.
+    """
+    for pid in _children() - set(spared):
+        with suppress(ChildProcessError):
+            os.waitpid(pid, os.WNOHANG)
 
 
 def kill_orphans(spared: Collection[int]) -> set[int]:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.lib.broken_runs import LEAVES_MANY_THAT_END
 from tests.lib.fake_ssh import FakeSsh
 from tests.lib.own_runs import ORCALIKE, take_folder
 from tests.lib.processes import DEADLINE, is_alive, parent_of, until
@@ -179,6 +180,12 @@ def test_a_rank_that_fails_is_named_with_its_host(cli: Cli) -> None:
         result.stderr,
     )
     assert folders() == []
+
+
+def test_what_a_rank_leaves_behind_is_reaped_when_it_ends(cli: Cli) -> None:
+    """The agent has adopted it, and the rank sees that it is gone before it ends itself."""
+    ended = cli.run("-H", "a:1,b:1", cli.write(LEAVES_MANY_THAT_END))
+    assert ended.returncode == 3, ended.stderr
 
 
 def test_others_go_on_and_ranks_are_started_again(cli: Cli, tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.lib.broken_runs import LEAVES_MANY_THAT_END
 from tests.lib.command import Cli
 from tests.lib.processes import is_alive, state_of, until
 from tests.lib.terminal import Terminal
@@ -146,6 +147,11 @@ def test_what_a_rank_leaves_behind_is_ended(cli: Cli, tmp_path: Path) -> None:
     program = cli.write(LEAVING_CHILDREN.format(directory=str(tmp_path), sessions=(False, True)))
     assert cli.run("-n2", program).returncode == 0
     assert not any(map(is_alive, cli.pids(6)))
+
+
+def test_what_a_rank_leaves_behind_is_reaped_when_it_ends(cli: Cli) -> None:
+    ended = cli.run("-n", "2", cli.write(LEAVES_MANY_THAT_END))
+    assert ended.returncode == 3, ended.stderr
 
 
 #: It leaves a process behind that is another user's by the time when this one ends.
