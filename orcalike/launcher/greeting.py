@@ -21,7 +21,7 @@ from orcalike.transport.record import Record
 MAGIC = b"orcalike launch 1\n"
 NONCE_SIZE = 16
 _LENGTH = struct.Struct("!I")
-#: The longest assignment: a pipe can have room for so much.
+#: The longest assignment.
 ASSIGNMENT_MAX = 1 << 20
 #: What may come before the agent's answer, of banners and the like.
 NOISE_MAX = 1 << 16

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import errno
-import fcntl
 import json
 import os
 import selectors
@@ -18,7 +17,6 @@ from orcalike.launcher.child import Start, Usage
 from orcalike.launcher.frame_stream import FrameStream
 from orcalike.launcher.frames import NUMBER, Frame, FrameError, Kind
 from orcalike.launcher.greeting import (
-    ASSIGNMENT_MAX,
     NOISE_MAX,
     Assignment,
     GreetingError,
@@ -89,6 +87,8 @@ class RemoteHost:
         self._process: subprocess.Popen[bytes] | None = None
         self._pidfd = -1
         self._stream: FrameStream | None = None
+        self._unwritten = b""
+        """The rest of the assignment, for which the command's input has no room yet."""
         self._before = b""
         """What has come before the agent's answer."""
         self._said = b""
@@ -111,7 +111,9 @@ class RemoteHost:
     # The connection
 
     def connect(self) -> None:
-        """Start the command; raises OSError if it cannot be."""
+        """Start the command; raises OSError if it cannot be, and LaunchError if there is too much to say."""
+        self._nonce = draw_nonce()
+        self._unwritten = self.assignment.encode(self._nonce)
         self.tries += 1
         self._before = self._said = b""
         self._process = process = subprocess.Popen(
@@ -125,14 +127,12 @@ class RemoteHost:
         self._reaper.watch(process.pid)
         self._pidfd = os.pidfd_open(process.pid)
         stdin, stdout, stderr = self._pipes()
-        for pipe in (stdout, stderr):
+        for pipe in (stdin, stdout, stderr):
             os.set_blocking(pipe.fileno(), False)
-        self._nonce = draw_nonce()
         self._selector.register(self._pidfd, selectors.EVENT_READ, self._ended)
         self._selector.register(stderr, selectors.EVENT_READ, self._read_stderr)
         self._selector.register(stdout, selectors.EVENT_READ, self._read_answer)
-        with contextlib.suppress(BrokenPipeError):  # its end says more
-            self._write_assignment(stdin)
+        self._selector.register(stdin, selectors.EVENT_WRITE, self._write_assignment)
         self._timers.at(self._timer("answer"), ANSWER_SECONDS, self._give_up)
         self._timers.at(self._timer("slow"), SLOW_SECONDS, partial(self._observer.slow, self))
 
@@ -144,11 +144,18 @@ class RemoteHost:
         assert process.stderr is not None
         return process.stdin, process.stdout, process.stderr  # type: ignore[return-value]
 
-    def _write_assignment(self, pipe: BinaryIO) -> None:
-        """All at once: the pipe has room for it, whether the command reads or not."""
-        data = self.assignment.encode(self._nonce)
-        fcntl.fcntl(pipe, fcntl.F_SETPIPE_SZ, ASSIGNMENT_MAX)
-        pipe.write(data)
+    def _write_assignment(self) -> None:
+        """As much as there is room for: it may be longer than a pipe, and the command may read it late."""
+        stdin, _, _ = self._pipes()
+        try:
+            written = os.write(stdin.fileno(), self._unwritten)
+        except BlockingIOError:
+            return
+        except OSError:  # its end says more
+            written = len(self._unwritten)
+        self._unwritten = self._unwritten[written:]
+        if not self._unwritten:
+            self._selector.unregister(stdin)
 
     def _read_answer(self) -> None:
         _, stdout, _ = self._pipes()
@@ -170,6 +177,9 @@ class RemoteHost:
     def _answered(self, rest: bytes) -> None:
         stdin, stdout, _ = self._pipes()
         self._selector.unregister(stdout)
+        if self._unwritten:  # it has not read all, and cannot know what is wanted of it
+            self._give_up()
+            return
         self._before = self._said = b""
         self._stream = FrameStream(
             self._selector, stdout.fileno(), stdin.fileno(), self._take, self._lose
@@ -206,7 +216,7 @@ class RemoteHost:
             while self._stream.open and self._stream.read():
                 pass
             self._stream.close()
-        for pipe in (stdout, stderr):
+        for pipe in (stdin, stdout, stderr):
             if pipe.fileno() in self._selector.get_map():
                 self._selector.unregister(pipe)
         self._selector.unregister(self._pidfd)
