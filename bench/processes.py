@@ -7,7 +7,7 @@ import os
 from pathlib import Path
 
 from orcalike.bench.harness import BenchError, Program
-from orcalike.cli.runs import answers
+from orcalike.cli.runs import look
 
 WITNESS = -1
 """Stands for the witness when ranks are counted."""
@@ -19,7 +19,7 @@ def ranks(program: Program) -> dict[int, int]:
     Raises BenchError if the launcher does not say.
     """
     own = {int(thread.parent.parent.name) for thread in program.threads()}
-    for answer in answers(None, {"do": "status"}).values():
+    for answer in look(None, {"do": "status"}).runs:
         running = [each for each in answer["processes"] if each["state"] == "running"]
         found = {number_of(each["role"]): int(each["pid"]) for each in running}
         if found and own.issuperset(found.values()):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from orcalike.cli.common import Refusal, duration
-from orcalike.cli.runs import UNREACHABLE, ask_run, find_run
+from orcalike.cli.runs import UNREACHABLE, NoAnswer, ask_run, find_run
 from orcalike.launcher.control_socket import Answer
 
 
@@ -27,7 +27,7 @@ def chaos(context: click.Context, job: str | None) -> None:
     orcalike chaos heal
 
     \b
-    Exit codes: 0 done, 1 it could not be done, 2 usage, 69 no such run.
+    Exit codes: 0 done, 1 it could not be done, 2 usage, 69 no such run, or no answer.
     """
     context.obj = job
 
@@ -121,9 +121,12 @@ def heal(job: str | None) -> None:
 def _do(job: str | None, question: Answer) -> None:
     """Ask the run that is meant, and print its answer."""
     directory = find_run(job)
-    answer = ask_run(directory, question)
+    try:
+        answer = ask_run(directory, question)
+    except NoAnswer as error:
+        raise Refusal(str(error), UNREACHABLE) from None
     if answer is None:
-        raise Refusal(f"run {directory.name} does not answer", UNREACHABLE)
+        raise Refusal(f"run {directory.name} has ended", UNREACHABLE)
     if "done" not in answer:
         raise Refusal(str(answer.get("error", answer)), 1)
     click.echo(answer["done"])

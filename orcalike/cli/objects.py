@@ -33,7 +33,7 @@ def objects(job: str | None, watch: float | None, as_json: bool) -> None:
 
     Reads and writes are not counted: it would cost each of them.
 
-    Exit codes: 0 shown, 2 usage, 69 no such run.
+    Exit codes: 0 shown, 2 usage, 69 no such run, or no answer.
     """
 
     def show(runs: list[dict[str, Any]]) -> None:

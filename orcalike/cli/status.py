@@ -56,7 +56,7 @@ def status(job: str | None, watch: float | None, ring: bool, as_json: bool) -> N
     answer: the next slot, how far each member has applied and what it lacks, and which members
     are asleep until there is news, or need room before they can write.
 
-    Exit codes: 0 shown, 2 usage, 69 no such run.
+    Exit codes: 0 shown, 2 usage, 69 no such run, or no answer.
     """
     rates = Rates()
 

@@ -7,7 +7,7 @@ import sys
 import click
 
 from orcalike.cli.common import Refusal, duration
-from orcalike.cli.runs import answers, no_run
+from orcalike.cli.runs import look, no_run
 from orcalike.cli.watching import EACH_SECONDS
 
 
@@ -35,15 +35,15 @@ def top(job: str | None, each: float) -> None:
 
     It ends with the programs. Where there is no terminal: orcalike status --watch.
 
-    Exit codes: 0 left, 2 usage or no terminal, 69 no such run.
+    Exit codes: 0 left, 2 usage or no terminal, 69 no such run, or no answer.
     """
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
         raise Refusal("top needs a terminal; elsewhere: orcalike status --watch")
-    runs = answers(job, {"do": "status"})
-    if not runs:
-        raise no_run(job)
+    found = look(job, {"do": "status"})
+    if not found.answers:
+        raise no_run(job, found)
     from orcalike.cli.top_view import TopView  # rich is for this verb alone
 
-    ended = TopView(lambda: list(answers(job, {"do": "status"}).values()), each).run()
+    ended = TopView(lambda: look(job, {"do": "status"}), each).run()
     if ended:
         click.echo("orcalike: the program has ended", err=True)

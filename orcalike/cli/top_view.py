@@ -32,6 +32,7 @@ from orcalike.cli.run_tables import (
     title_of_run,
     wait_of,
 )
+from orcalike.cli.runs import Looked
 
 _HEAD = ("RANK", "HOST", "PID", "STATE", "VIEW", "CPU", "RSS", "WRITES/s", "LAG", "GUARDED")
 _RIGHT = frozenset({"RANK", "PID", "VIEW", "CPU", "RSS", "WRITES/s", "LAG", "GUARDED"})
@@ -40,13 +41,17 @@ _SORTS = ("RANK", "CPU", "RSS", "WRITES/s", "LAG", "GUARDED")
 
 
 class TopView:
-    """`look()` gives what the runs answer now; nothing when they have ended."""
+    """`look()` gives what the runs answer now; nothing when they have ended.
 
-    def __init__(self, look: Callable[[], list[dict[str, Any]]], each: float) -> None:
+    If none answers, what they have answered before stays.
+    """
+
+    def __init__(self, look: Callable[[], Looked], each: float) -> None:
         self._look = look
         self._each = each
         self._rates = Rates()
         self._runs: list[dict[str, Any]] = []
+        self._silent: list[str] = []
         self._sort = 0
         self._paused = False
 
@@ -76,10 +81,12 @@ class TopView:
 
     def _see(self) -> bool:
         """Look; whether there is a run."""
-        if runs := self._look():
-            self._runs = runs
-            self._rates.note(runs)
-        return bool(runs)
+        found = self._look()
+        self._silent = found.silent
+        if found.answers:
+            self._runs = found.runs
+            self._rates.note(found.runs)
+        return bool(found.answers or found.silent)
 
     def _picture(self) -> Group:
         parts: list[Text | Table] = []
@@ -89,6 +96,7 @@ class TopView:
                 parts.append(self._table(run["job"], title, rows))
             lines = [line for group in run["groups"] for line in complaints(group)]
             parts += [Text(line, style="red") for line in lines]
+        parts += [Text(text, style="red") for text in self._silent]
         state = " · paused" if self._paused else ""
         keys = f"q quit · s sort ({_SORTS[self._sort]}) · p pause{state}"
         return Group(*parts, Text(keys, style="dim"))

@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from orcalike.cli.common import duration
-from orcalike.cli.runs import answers, no_run
+from orcalike.cli.runs import look, no_run
 from orcalike.launcher.control_socket import Answer
 
 #: Of `--watch`, if it does not say.
@@ -33,19 +33,23 @@ def watch_runs(
 ) -> None:
     """Show what the runs answer; with `each`, again after so many seconds, until they end or Ctrl-C.
 
-    The screen is cleared between two looks if it is one. Raises Refusal if there is no run.
+    A run that does not answer is named on stderr. The screen is cleared between two looks if it is one. Raises Refusal if there is no run.
     """
-    runs = list(answers(job, question).values())
-    if not runs:
-        raise no_run(job)
+    found = look(job, question)
+    if not found.answers:
+        raise no_run(job, found)
     try:
-        show(runs)
+        show(found.runs)
+        found.say_silent()
         while each is not None:
             time.sleep(each)
-            if not (runs := list(answers(job, question).values())):
+            found = look(job, question)
+            if not (found.answers or found.silent):
                 click.echo("orcalike: the program has ended", err=True)
                 return
             click.clear()  # on a terminal only
-            show(runs)
+            if found.answers:
+                show(found.runs)
+            found.say_silent()
     except KeyboardInterrupt:
         raise click.exceptions.Exit(0) from None

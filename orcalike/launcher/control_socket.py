@@ -34,6 +34,14 @@ class Refused(Exception):
     """A question that cannot be answered, or a deed that cannot be done; the text says why."""
 
 
+class Busy(Exception):
+    """A launcher that is there has taken the question of no further connection."""
+
+
+class Stopped(Exception):
+    """A launcher that is there stands still, as after Ctrl-Z."""
+
+
 class ControlSocket:
     """The launcher's side.
 
@@ -132,20 +140,45 @@ class ControlSocket:
 
 def peer_user(connection: socket.socket) -> int:
     """The user whose process is at the other end of a Unix socket."""
-    data = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, struct.calcsize("3i"))
-    _, user, _ = struct.unpack("3i", data)
-    return int(user)
+    _, user = _peer(connection)
+    return user
 
 
 def ask(directory: Path, question: Answer, seconds: float) -> Answer:
     """Ask the run that has this folder.
 
-    Raises OSError if no answer comes, ValueError if what comes is not JSON.
+    Raises TimeoutError if no answer comes, Stopped or Busy if none will come now, another OSError if there is no
+    such run, ValueError if what comes is not JSON.
     """
     with socket.socket(socket.AF_UNIX) as connection:
         connection.settimeout(seconds)
-        connection.connect(str(directory / NAME))
-        connection.sendall(json.dumps(question).encode() + b"\n")
-        with connection.makefile() as answers:
-            answer: Answer = json.loads(answers.readline())
-            return answer
+        try:
+            connection.connect(str(directory / NAME))
+            if _is_stopped(connection):
+                raise Stopped
+            connection.sendall(json.dumps(question).encode() + b"\n")
+            with connection.makefile() as answers:
+                line = answers.readline()
+        except (BlockingIOError, BrokenPipeError, ConnectionResetError):
+            raise Busy from None
+        if not line:
+            raise Busy
+        answer: Answer = json.loads(line)
+        return answer
+
+
+def _is_stopped(connection: socket.socket) -> bool:
+    """Whether the process that listens at the other end stands still, as far as this one may see it."""
+    process, _ = _peer(connection)
+    try:
+        stat = Path(f"/proc/{process}/stat").read_text()
+    except OSError:
+        return False
+    return stat.rpartition(")")[2].split()[0] == "T"
+
+
+def _peer(connection: socket.socket) -> tuple[int, int]:
+    """The process at the other end of a Unix socket, or the one that listens there, and its user."""
+    data = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, struct.calcsize("3i"))
+    process, user, _ = struct.unpack("3i", data)
+    return int(process), int(user)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import re
@@ -14,9 +15,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from orcalike.launcher.control_socket import CONNECTIONS_MAX
 from tests.lib import warm
 from tests.lib.own_runs import LOOKING, ORCALIKE
-from tests.lib.processes import until
+from tests.lib.processes import parent_of, state_of, until
 from tests.lib.terminal import Terminal
 
 if TYPE_CHECKING:
@@ -152,6 +154,47 @@ def test_a_process_that_does_not_answer(cli: Cli) -> None:
             assert re.search(rf"^1 +\S+ +{pid} +no answer ", status().stdout, re.MULTILINE)
         finally:
             os.kill(pid, signal.SIGCONT)
+        process.communicate("\n", timeout=cli.deadline)
+
+
+def test_a_run_that_is_stopped_is_named(cli: Cli) -> None:
+    """By Ctrl-Z, say: it is there, and a verb that needs it says why it does nothing."""
+    program = cli.write(PROGRAM)
+    with cli.started("-n", "1", program) as one, cli.started("-n", "1", program) as other:
+        ready(one, 1)
+        ready(other, 1)
+        jobs = [run["job"] for run in runs()]
+        pids = {run["job"]: parent_of(run["processes"][0]["pid"]) for run in runs()}
+        text = f"run {jobs[0]} does not answer: it is stopped"
+        os.kill(pids[jobs[0]], signal.SIGSTOP)
+        until(lambda: state_of(pids[jobs[0]]) == "T", "it stands still")
+        try:
+            shown = status("--json")
+            assert ([run["job"] for run in json.loads(shown.stdout)], shown.stderr) == (
+                jobs[1:],
+                f"orcalike: {text}\n",
+            )
+            for verb in (("status", "--job", jobs[0]), ("chaos", "--job", jobs[0], "heal")):
+                refused = orcalike(*verb)
+                assert (refused.returncode, refused.stderr) == (69, f"orcalike: {text}\n")
+            several = orcalike("chaos", "heal")
+            assert several.returncode == 2
+            assert f"\n  {text}\n" in several.stderr
+        finally:
+            os.kill(pids[jobs[0]], signal.SIGCONT)
+        for process in (one, other):
+            process.communicate("\n", timeout=cli.deadline)
+
+
+def test_a_run_that_others_ask_is_asked_again(cli: Cli, own_runs: Path) -> None:
+    """All its connections are taken, and each ends in some seconds."""
+    with cli.started("-n", "1", cli.write(PROGRAM)) as process, contextlib.ExitStack() as stack:
+        ready(process, 1)
+        (path,) = own_runs.glob("orcalike/*/control")
+        for _ in range(CONNECTIONS_MAX):
+            connection = stack.enter_context(socket.socket(socket.AF_UNIX))
+            connection.connect(str(path))
+        assert len(runs()) == 1
         process.communicate("\n", timeout=cli.deadline)
 
 
