@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import select
+import signal
 import sys
 import termios
 import time
@@ -12,6 +13,7 @@ import tty
 from collections.abc import Callable, Iterator
 from typing import Any
 
+import click
 from rich.console import Group
 from rich.live import Live
 from rich.markup import escape
@@ -40,6 +42,18 @@ _RIGHT = frozenset({"RANK", "PID", "VIEW", "CPU", "RSS", "WRITES/s", "LAG", "GUA
 _SORTS = ("RANK", "CPU", "RSS", "WRITES/s", "LAG", "GUARDED")
 
 
+#: They wait while the terminal is set, and set back.
+_SIGNALS = (signal.SIGTERM, signal.SIGHUP, signal.SIGTSTP)
+
+
+class _Signalled(BaseException):
+    """One of these signals has come."""
+
+    def __init__(self, number: int) -> None:
+        super().__init__(number)
+        self.number = number
+
+
 class TopView:
     """`look()` gives what the runs answer now; nothing when they have ended.
 
@@ -56,13 +70,27 @@ class TopView:
         self._paused = False
 
     def run(self) -> bool:
-        """Show it until `q` or Ctrl-C; whether the runs have ended before."""
-        with (
-            _single_keys() as next_key,
-            Live(screen=True, auto_refresh=False) as live,
-            contextlib.suppress(KeyboardInterrupt),
-        ):
-            look_at = time.monotonic()
+        """Show it until `q` or Ctrl-C; whether the runs have ended before.
+
+        The terminal is as it was when this ends, also by a signal, and while Ctrl-Z stops it.
+        """
+        with _deferred_signals():
+            while True:
+                try:
+                    with _single_keys() as next_key, Live(screen=True, auto_refresh=False) as live:
+                        return self._show(live, next_key)
+                except KeyboardInterrupt:
+                    return False
+                except _Signalled as signalled:
+                    if signalled.number != signal.SIGTSTP:
+                        raise click.exceptions.Exit(128 + signalled.number) from None
+                    os.kill(os.getpid(), signal.SIGSTOP)
+
+    def _show(self, live: Live, next_key: Callable[[float | None], str]) -> bool:
+        """Until `q`, or the end of the runs, which it returns."""
+        look_at = time.monotonic()
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, _SIGNALS)
+        try:
             while True:
                 if not self._paused and time.monotonic() >= look_at:
                     if not self._see():
@@ -77,7 +105,8 @@ class TopView:
                         self._sort = (self._sort + 1) % len(_SORTS)
                     case "p":
                         self._paused = not self._paused
-        return False
+        finally:
+            signal.pthread_sigmask(signal.SIG_BLOCK, _SIGNALS)
 
     def _see(self) -> bool:
         """Look; whether there is a run."""
@@ -138,6 +167,28 @@ class TopView:
             number_text(figure(member, "guarded")),
             wait_of(process),
         )
+
+
+@contextlib.contextmanager
+def _deferred_signals() -> Iterator[None]:
+    """Such a signal waits until it is let through, and raises then; one that is ignored stays so."""
+
+    def raise_it(number: int, frame: object) -> None:
+        signal.pthread_sigmask(signal.SIG_BLOCK, _SIGNALS)  # one is enough
+        raise _Signalled(number)
+
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, _SIGNALS)
+    handlers = {
+        number: signal.signal(number, raise_it)
+        for number in _SIGNALS
+        if signal.getsignal(number) is not signal.SIG_IGN
+    }
+    try:
+        yield
+    finally:
+        for number, handler in handlers.items():
+            signal.signal(number, handler)
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 @contextlib.contextmanager

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
 import re
+import signal
 import subprocess
 import sys
+import termios
 from collections.abc import Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
 from tests.lib.own_runs import LOOKING
+from tests.lib.processes import state_of, until
 from tests.lib.terminal import Terminal
 
 if TYPE_CHECKING:
@@ -35,6 +41,8 @@ with orca.join() as group:
 COMMAND = (*LOOKING, "top")
 HEAD = "RANK HOST PID STATE VIEW CPU RSS WRITES/s LAG GUARDED WAITS FOR"
 ROW = r"1 \S+ \d+ member \d+ \d+% \d+M [1-9]\d* \d+ \d+"
+ENTERED, LEFT = "\x1b[?1049h", "\x1b[?1049l"
+"""What a terminal gets that shows another screen, and that shows the one from before again."""
 GAP = r"(?:\x1b\[[0-9;]*m| )+"
 """Between two cells of a table: spaces, and what makes text bold."""
 
@@ -67,7 +75,7 @@ def terminal(program: object) -> Iterator[Terminal]:
 
 def ended(terminal: Terminal) -> int:
     status = terminal.ended()
-    assert "\x1b[?1049l" in terminal.before  # the screen from before is there again
+    assert LEFT in terminal.before  # the screen from before is there again
     return status
 
 
@@ -90,6 +98,61 @@ def test_ctrl_c_leaves_it(terminal: Terminal) -> None:
     terminal.expect("group default")
     terminal.sendintr()
     assert ended(terminal) == 0
+
+
+def attributes(terminal: Terminal) -> list[object]:
+    """How the terminal is set."""
+    return termios.tcgetattr(terminal.child_fd)
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 143), (signal.SIGHUP, 129)])
+def test_a_signal_leaves_the_terminal_as_it_was(
+    program: object, number: signal.Signals, code: int
+) -> None:
+    with shell() as terminal:
+        before = attributes(terminal)
+        terminal.sendline()
+        terminal.expect("group default")
+        assert attributes(terminal) != before
+        os.kill(child_of(terminal.pid), number)
+        terminal.expect(re.escape(LEFT))
+        terminal.expect(rf"ended: {code}\r\n")
+        assert attributes(terminal) == before
+
+
+def test_ctrl_z_leaves_the_terminal_as_it_was_until_it_goes_on(program: object) -> None:
+    with shell() as terminal:
+        before = attributes(terminal)
+        terminal.sendline()
+        terminal.expect("group default")
+        pid = child_of(terminal.pid)
+        os.kill(pid, signal.SIGTSTP)
+        terminal.expect(re.escape(LEFT))
+        until(lambda: state_of(pid) == "T", "it is stopped")
+        assert attributes(terminal) == before
+        os.kill(pid, signal.SIGCONT)
+        terminal.expect(re.escape(ENTERED))
+        terminal.expect("group default")
+        terminal.send("q")
+        terminal.expect(r"ended: 0\r\n")
+
+
+@contextlib.contextmanager
+def shell() -> Iterator[Terminal]:
+    """A shell that waits for a line, runs the command, says its exit code, and has the terminal still."""
+    script = 'read line; "$@"; echo "ended: $?"; read line'
+    command = (sys.executable, *COMMAND, "--each", "0.1")
+    terminal = Terminal("sh", "-c", script, "sh", *command, dimensions=(40, 160))
+    try:
+        yield terminal
+    finally:
+        terminal.close(force=True)
+
+
+def child_of(pid: int) -> int:
+    """The one process that it has started."""
+    (child,) = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+    return int(child)
 
 
 def test_it_ends_with_the_program(
