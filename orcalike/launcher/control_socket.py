@@ -8,6 +8,7 @@ the launcher wait or keep much.
 from __future__ import annotations
 
 import contextlib
+import errno
 import json
 import os
 import selectors
@@ -23,9 +24,14 @@ from orcalike.launcher.timers import Timers
 NAME = "control"
 #: The longest question.
 REQUEST_MAX = 4096
+#: After how long it is tried again to take a connection for which there was no descriptor.
+AGAIN_SECONDS = 1.0
 #: How many may be connected at a time, and for how long.
 CONNECTIONS_MAX = 8
 CONNECTION_SECONDS = 5.0
+
+_GONE = (errno.EAGAIN, errno.ECONNABORTED, errno.EINTR)
+"""The other end has gone again."""
 
 Answer = dict[str, Any]
 
@@ -69,12 +75,20 @@ class ControlSocket:
         finally:
             os.umask(old)
         self._listener.listen(CONNECTIONS_MAX)
-        selector.register(self._listener, selectors.EVENT_READ, self._accept)
+        self._listen()
+
+    def _listen(self) -> None:
+        self._selector.register(self._listener, selectors.EVENT_READ, self._accept)
 
     def _accept(self) -> None:
         try:
             connection, _ = self._listener.accept()
-        except OSError:  # the other end has gone
+        except OSError as error:
+            if (
+                error.errno not in _GONE
+            ):  # it stays in the queue, and the listener would be readable all the time
+                self._selector.unregister(self._listener)
+                self._timers.at("control", AGAIN_SECONDS, self._listen)
             return
         connection.setblocking(False)
         if len(self._open) >= CONNECTIONS_MAX or peer_user(connection) != os.getuid():
