@@ -8,6 +8,7 @@ from functools import partial
 
 from orcalike.launcher.frames import WINDOW
 from orcalike.launcher.local_host import may_read_stdin
+from orcalike.launcher.nonblocking import reopen
 from orcalike.launcher.remote_child import RemoteChild
 from orcalike.launcher.timers import Timers
 
@@ -21,6 +22,8 @@ class InputRelay:
 
     def __init__(self, selector: selectors.BaseSelector, timers: Timers) -> None:
         self._selector, self._timers = selector, timers
+        self._descriptor = 0
+        """What is read: a descriptor of the launcher's own, once a process wants what comes there."""
         self._child: RemoteChild | None = None
         self._credit = 0
         self._watched = self._at_end = False
@@ -29,6 +32,8 @@ class InputRelay:
 
     def attend(self, child: RemoteChild) -> None:
         """Give this process what comes from now on."""
+        if self._descriptor == 0:  # other processes may read it, too, and take what was there
+            self._descriptor = reopen(0, os.O_RDONLY)
         self._child, self._credit = child, WINDOW
         child.on_input_taken = partial(self._taken, child)
         if self._at_end:
@@ -51,7 +56,7 @@ class InputRelay:
             self._timers.at("input", 0.0, self._read)
         elif wanted and not self._watched:
             try:
-                self._selector.register(0, selectors.EVENT_READ, self._read)
+                self._selector.register(self._descriptor, selectors.EVENT_READ, self._read)
                 self._watched = True
             except PermissionError:  # a file, or /dev/null
                 self._is_file = True
@@ -61,7 +66,7 @@ class InputRelay:
 
     def _unwatch(self) -> None:
         if self._watched:
-            self._selector.unregister(0)
+            self._selector.unregister(self._descriptor)
             self._watched = False
 
     def _read(self) -> None:
@@ -71,11 +76,16 @@ class InputRelay:
             self._unwatch()
             return
         if may_read_stdin():
-            try:
-                data = os.read(0, READ_SIZE)
-            except OSError:  # the terminal has gone
-                data = b""
-            child.give_input(data)
-            self._credit -= len(data)
-            self._at_end = not data
+            self._pass_on(child)
         self._go_on()
+
+    def _pass_on(self, child: RemoteChild) -> None:
+        try:
+            data = os.read(self._descriptor, READ_SIZE)
+        except BlockingIOError:
+            return
+        except OSError:  # the terminal has gone
+            data = b""
+        child.give_input(data)
+        self._credit -= len(data)
+        self._at_end = not data

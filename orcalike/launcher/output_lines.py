@@ -15,6 +15,9 @@ from __future__ import annotations
 
 import os
 import select
+import time
+
+from orcalike.launcher.nonblocking import reopen
 
 #: How long what has no newline yet is held back.
 PARTIAL_SECONDS = 0.2
@@ -22,8 +25,10 @@ PARTIAL_SECONDS = 0.2
 LINE_MAX = 1 << 20
 #: The ranks are not read while more than this waits to be written.
 QUEUE_MAX = 1 << 18
-#: What a pipe that is writable takes without blocking (PIPE_BUF).
+#: What a pipe that is writable takes at once (PIPE_BUF), if no other process writes to it.
 WRITE_SIZE = 4096
+#: When what is writable, and took nothing, is tried again.
+RETRY_SECONDS = 0.05
 
 _COLORS = (36, 33, 32, 35, 34, 31)
 
@@ -32,14 +37,16 @@ class Destination:
     """One file that output goes to: the launcher's stdout, its stderr, or both in one."""
 
     def __init__(self, fd: int, *, color: bool = False) -> None:
-        self.fd = fd
+        self.fd = reopen(fd, os.O_WRONLY)
         self.color = color
         #: The reader has gone; what is written from then on is dropped.
         self.broken = False
+        #: When to try again, if it took nothing though it was writable.
+        self.retry_at: float | None = None
         self._queue = bytearray()
         self._unfinished: Stream | None = None
         self._poll = select.poll()
-        self._poll.register(fd, select.POLLOUT)
+        self._poll.register(self.fd, select.POLLOUT)
 
     def __len__(self) -> int:
         """How many bytes wait to be written."""
@@ -76,9 +83,14 @@ class Destination:
 
     def drain(self) -> None:
         """Write as much of the queue as can be written now."""
+        self.retry_at = None
         while self._queue and self._poll.poll(0):
             try:
                 written = os.write(self.fd, self._queue[:WRITE_SIZE])
+            except BlockingIOError:
+                # Another process was faster; or a terminal has room for one byte, and a newline is two there.
+                self.retry_at = time.monotonic() + RETRY_SECONDS
+                return
             except OSError:  # the reader of a pipe, or the terminal, has gone
                 self.broken = True
                 written = len(self._queue)

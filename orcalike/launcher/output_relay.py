@@ -75,9 +75,10 @@ class OutputRelay:
         stream.flush()
 
     def next_deadline(self) -> float | None:
-        """When the next line without an end is to be shown."""
-        deadlines = [stream.deadline for stream in self._streams.values() if stream.deadline]
-        return min(deadlines, default=None)
+        """When the next line without an end is to be shown, or a file is tried again."""
+        deadlines = [stream.deadline for stream in self._streams.values()]
+        deadlines += [destination.retry_at for destination in self._destinations.values()]
+        return min((each for each in deadlines if each is not None), default=None)
 
     def show_partial(self, now: float) -> None:
         """Show the lines that have waited long enough for their end."""
@@ -100,10 +101,12 @@ class OutputRelay:
         """Write what can be written now, and see to it that the rest is, when it can be."""
         for fd, destination in self._destinations.items():
             destination.drain()
-            if destination and fd not in self._watched:
+            # An event that says "writable" again and again is of no use if nothing can be written.
+            wanted = bool(destination) and destination.retry_at is None
+            if wanted and fd not in self._watched:
                 self._watched.add(fd)
                 self._selector.register(fd, selectors.EVENT_WRITE, destination.drain)
-            elif not destination and fd in self._watched:
+            elif not wanted and fd in self._watched:
                 self._watched.remove(fd)
                 self._selector.unregister(fd)
         self._pace()

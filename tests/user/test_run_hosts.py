@@ -9,16 +9,19 @@ import shutil
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
+from orcalike.launcher.remote_host import LEASE
 from tests.lib.broken_runs import LEAVES_MANY_THAT_END
 from tests.lib.fake_ssh import FakeSsh
 from tests.lib.own_runs import ORCALIKE, take_folder
 from tests.lib.processes import DEADLINE, is_alive, parent_of, until
 from tests.lib.ssh_hosts import COUNTS
+from tests.lib.terminal import Terminal
 from tests.lib.warm import WarmCli
 
 if TYPE_CHECKING:
@@ -112,6 +115,26 @@ def test_input_and_output_of_any_size(cli: Cli) -> None:
     assert "[0] 1200000 nput" in lines
     assert result.stdout.count("x") == 6_000_000
     assert sorted(result.stderr.splitlines()) == ["[0] ends", "[1] ends"]
+
+
+def test_ctrl_s_for_longer_than_the_lease(cli: Cli, tmp_path: Path) -> None:
+    """The launcher goes on with all but the output, so the agents do not take it for lost."""
+    program = cli.write(
+        f"""
+        end = time.monotonic() + {LEASE} + 3
+        while time.monotonic() < end:
+            print('x' * 1000 + 'y')
+        open('{tmp_path}/over' + str(rank), 'w').close()
+        """
+    )
+    terminal = Terminal(*cli.command, "-H", "a,b", "--color", "never", program)
+    terminal.expect("xy")
+    terminal.send("\x13")  # Ctrl-S
+    leases_end = time.monotonic() + LEASE + 2
+    until(lambda: time.monotonic() > leases_end)
+    terminal.send("\x11")  # Ctrl-Q
+    assert terminal.ended() == 0, terminal.before[-1000:]
+    assert len(list(tmp_path.glob("over*"))) == 2
 
 
 def test_hosts_of_a_file(cli: Cli, tmp_path: Path) -> None:

@@ -187,6 +187,29 @@ def test_what_a_rank_leaves_behind_of_another_user_goes_on(tmp_path: Path) -> No
     assert (ended.returncode, len(left)) == (0, 2), ended.stderr
 
 
+STOP_OUTPUT, GO_ON = "\x13", "\x11"
+"""Ctrl-S and Ctrl-Q."""
+
+
+def test_time_limit_holds_while_ctrl_s_stops_the_output(cli: Cli, tmp_path: Path) -> None:
+    """And nothing of the output is lost for it."""
+    program = cli.write(
+        TELL_PID.format(directory=str(tmp_path)) + "while True: print('x' * 1000 + 'y')"
+    )
+    limits = ("--timeout", "3", "--grace", "1")
+    terminal = Terminal(*cli.command, "-n2", *limits, "--color", "never", program)
+    terminal.expect("xy")
+    terminal.send(STOP_OUTPUT)
+    ranks = cli.pids(2)
+    until(lambda: not any(map(is_alive, ranks)), "the ranks have ended")
+    terminal.send(GO_ON)
+    assert terminal.ended() == 124
+    lines = terminal.before.splitlines()
+    assert lines[-1] == "orcalike: timed out after 3 s"
+    whole = [line for line in lines if re.fullmatch(r"\[[01]\] x{1000}y", line)]
+    assert len(whole) > 100
+
+
 # Stacks
 
 

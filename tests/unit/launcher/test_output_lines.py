@@ -1,8 +1,12 @@
-"""The output pump's line rules, without processes."""
+"""The output pump's line rules, and files that take nothing for now, without processes."""
 
 from __future__ import annotations
 
+import fcntl
 import os
+import pty
+import selectors
+import tty
 from collections.abc import Iterator
 
 import pytest
@@ -10,6 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from orcalike.launcher.output_lines import LINE_MAX, PARTIAL_SECONDS, Destination, Stream, prefix
+from orcalike.launcher.output_relay import OutputRelay
 
 
 @pytest.fixture
@@ -17,9 +22,25 @@ def pipe() -> Iterator[tuple[int, Destination]]:
     """A pipe's reading end, and a destination that writes to the other."""
     reader, writer = os.pipe()
     os.set_blocking(reader, False)
-    yield reader, Destination(writer)
-    os.close(reader)
-    os.close(writer)
+    destination = Destination(writer)
+    yield reader, destination
+    close(destination, reader, writer)
+
+
+@pytest.fixture
+def terminal() -> Iterator[tuple[int, int]]:
+    """The side of a terminal that shows, and the one that is written to; it changes no bytes."""
+    shown, written = pty.openpty()
+    tty.setraw(written)
+    yield shown, written
+    os.close(shown)
+    os.close(written)
+
+
+def close(destination: Destination, *descriptors: int) -> None:
+    """Close a destination, which may have a descriptor of its own, and these."""
+    for descriptor in {destination.fd, *descriptors}:
+        os.close(descriptor)
 
 
 def written(pipe: tuple[int, Destination]) -> bytes:
@@ -86,7 +107,7 @@ def test_reader_that_has_gone_breaks_the_destination() -> None:
     destination.drain()
     assert destination.broken
     assert not destination
-    os.close(writer)
+    close(destination, writer)
 
 
 def test_full_pipe_does_not_block(pipe: tuple[int, Destination]) -> None:
@@ -95,6 +116,65 @@ def test_full_pipe_does_not_block(pipe: tuple[int, Destination]) -> None:
     pipe[1].drain()
     assert len(pipe[1]) > 0
     assert written(pipe) == text
+
+
+def test_terminal_that_is_not_read_does_not_block(terminal: tuple[int, int]) -> None:
+    """It counts as writable while it has room for one byte, and a write to it blocks until all is taken."""
+    shown, written = terminal
+    destination = Destination(written)
+    text = b"".join(b"%d\n" % number for number in range(100_000))
+    Stream(destination).feed(text, 0.0)
+    destination.drain()
+    assert len(destination) > 0
+    seen = b""
+    while len(seen) < len(text):
+        destination.drain()
+        seen += os.read(shown, 1 << 16)
+    assert seen == text
+    assert not destination.broken
+    assert not fcntl.fcntl(written, fcntl.F_GETFL) & os.O_NONBLOCK, "the shell has it, too"
+    os.close(destination.fd)
+
+
+def test_other_side_of_a_terminal_is_not_opened_anew(terminal: tuple[int, int]) -> None:
+    """That would be another terminal."""
+    shown, written = terminal
+    destination = Destination(shown)
+    Stream(destination).feed(b"typed\n", 0.0)
+    destination.drain()
+    assert os.read(written, 100) == b"typed\n"
+
+
+def test_what_is_writable_and_takes_nothing_is_tried_again(
+    pipe: tuple[int, Destination], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def write(descriptor: int, data: bytes) -> int:
+        raise BlockingIOError
+
+    Stream(pipe[1]).feed(b"text\n", 0.0)
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "write", write)
+        pipe[1].drain()
+    assert pipe[1].retry_at is not None
+    assert not pipe[1].broken
+    assert written(pipe) == b"text\n"
+    assert pipe[1].retry_at is None
+
+
+def test_no_event_is_waited_for_that_comes_again_and_again(
+    pipe: tuple[int, Destination], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("orcalike.launcher.output_relay.destinations", lambda color: (pipe[1],) * 2)
+    with selectors.DefaultSelector() as selector:
+        relay = OutputRelay(selector, prefix=True, color=None)
+        relay.notice("x" * (1 << 17))
+        relay.write()
+        assert [key.fd for key in selector.get_map().values()] == [pipe[1].fd]
+        with monkeypatch.context() as patch:
+            patch.setattr(pipe[1], "drain", lambda: setattr(pipe[1], "retry_at", 5.0))
+            relay.write()
+        assert not selector.get_map()
+        assert relay.next_deadline() == 5.0
 
 
 @given(
@@ -112,7 +192,7 @@ def test_each_streams_lines_come_whole_and_in_order(chunks: list[tuple[int, byte
     for stream in streams:
         stream.feed(b"\n", 0.0)
     destination.drain()
-    os.close(writer)
+    close(destination, writer)
     with os.fdopen(reader, "rb") as file:
         lines = file.read().split(b"\n")[:-1]
     for number in range(3):
