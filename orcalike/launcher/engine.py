@@ -205,8 +205,7 @@ class _Launcher:
             self._turn()
         self._part()
         self._say_goodbye()
-        while self.relay.writing:
-            self._turn()
+        self._write_rest()
         return self.outcome.code if self.outcome else 0
 
     @property
@@ -339,6 +338,18 @@ class _Launcher:
             self.relay.notice(self.outcome.message)
         self.relay.write()
 
+    def _write_rest(self) -> None:
+        """Write the rest, after the last line. That this cannot be done may be the run's outcome, too."""
+        before = self.outcome
+        while self.relay.writing:
+            self._turn()
+        self._check_output()
+        if self.outcome is not before and self.outcome is not None and self.outcome.message:
+            self.relay.notice(self.outcome.message)
+            self.relay.write()
+            while self.relay.writing:
+                self._turn()
+
     def _turn(self) -> None:
         """Wait for something to happen, and let it."""
         registered = self.selector.get_map()
@@ -349,7 +360,12 @@ class _Launcher:
         self.timers.expire(now)
         self.relay.show_partial(now)
         self.relay.write()
-        if self.relay.reader_gone and self._decide(Outcome(outcome.SIGNALLED + signal.SIGPIPE)):
+        self._check_output()
+
+    def _check_output(self) -> None:
+        """If what the ranks print cannot be written any more, the run ends."""
+        error = self.relay.error
+        if error and self._decide(outcome.output_lost(error, len(self.table.ranks))):
             self._stop(_STOP)
 
     def _until_next(self) -> float | None:

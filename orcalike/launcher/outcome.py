@@ -15,6 +15,7 @@ from orcalike.transport.wording import counted
 
 SIGNALLED = 128
 USAGE = 2
+OUTPUT_LOST = 73
 STATE_LOST = 74
 TIMED_OUT = 124
 INTERNAL = 70
@@ -183,6 +184,14 @@ def cannot_start(error: OSError, nprocs: int, host: str = "") -> Outcome:
         f"orcalike: cannot start {counted(nprocs, 'rank')}{where}: {error.strerror}; "
         "raise the limits (ulimit -n, ulimit -u) or lower -n",
     )
+
+
+def output_lost(error: OSError, running: int) -> Outcome:
+    """The outcome of a run whose output cannot be written any more; so many ranks are still there."""
+    if isinstance(error, ConnectionError):  # the reader has what it wanted
+        return Outcome(SIGNALLED + signal.SIGPIPE)
+    message = f"orcalike: standard output cannot be written: {error.strerror}"
+    return Outcome(OUTPUT_LOST, f"{message}; the ranks were stopped" if running else message)
 
 
 def describe_witness(pid: int, end: Exit) -> str:

@@ -13,8 +13,10 @@ A `Stream` is one output of one rank; a `Destination` is where several of them e
 
 from __future__ import annotations
 
+import errno
 import os
 import select
+import stat
 import time
 
 from orcalike.launcher.nonblocking import reopen
@@ -39,8 +41,8 @@ class Destination:
     def __init__(self, fd: int, *, color: bool = False) -> None:
         self.fd = reopen(fd, os.O_WRONLY)
         self.color = color
-        #: The reader has gone; what is written from then on is dropped.
-        self.broken = False
+        #: Why it takes no more: a ConnectionError if its reader has gone. What is written from then on is dropped.
+        self.error: OSError | None = None
         #: When to try again, if it took nothing though it was writable.
         self.retry_at: float | None = None
         self._queue = bytearray()
@@ -91,10 +93,16 @@ class Destination:
                 # Another process was faster; or a terminal has room for one byte, and a newline is two there.
                 self.retry_at = time.monotonic() + RETRY_SECONDS
                 return
-            except OSError:  # the reader of a pipe, or the terminal, has gone
-                self.broken = True
+            except OSError as error:
+                self.error = self.error or self._as_gone(error)
                 written = len(self._queue)
             del self._queue[:written]
+
+    def _as_gone(self, error: OSError) -> OSError:
+        """The same; a terminal that has gone is a reader that has."""
+        if error.errno == errno.EIO and stat.S_ISCHR(os.fstat(self.fd).st_mode):
+            return BrokenPipeError(errno.EPIPE, os.strerror(errno.EPIPE))
+        return error
 
 
 class Stream:

@@ -40,9 +40,9 @@ class OutputRelay:
         return any(self._destinations.values())
 
     @property
-    def reader_gone(self) -> bool:
-        """Whether the launcher's stdout is read no more."""
-        return self._stdout.broken
+    def error(self) -> OSError | None:
+        """Why the launcher's stdout takes no more: a ConnectionError if its reader has gone."""
+        return self._stdout.error
 
     def attend(self, child: Child, label: str) -> None:
         """Take a process's stdout and stderr from now on; it is observed already."""

@@ -227,6 +227,35 @@ def test_reader_that_goes_ends_the_run(cli: Cli) -> None:
         assert process.wait(cli.deadline) == 128 + signal.SIGPIPE
 
 
+@pytest.mark.parametrize("body", ["while True: print('text')", "print('text', end='')"])
+def test_output_that_cannot_be_written_ends_the_run_with_words(tmp_path: Path, body: str) -> None:
+    cli = Cli(tmp_path)
+    with open("/dev/full", "w") as full:
+        result = cli.run(
+            *("-n2", "-q", cli.write(body)),
+            capture_output=False,
+            stdout=full,
+            stderr=subprocess.PIPE,
+        )
+    words = "orcalike: standard output cannot be written: No space left on device"
+    assert result.returncode == 73
+    assert result.stderr.removesuffix("; the ranks were stopped\n").rstrip() == words
+
+
+def test_last_byte_that_cannot_be_written_counts_too(tmp_path: Path) -> None:
+    """All that the rank has printed fits, and the end of its line does not."""
+    cli = Cli(tmp_path)
+    program = cli.write("sys.stdout.write('x' * (1024 - len('[0] ')))")
+    with (tmp_path / "output").open("w") as output:
+        command = ["prlimit", "--fsize=1024", *cli.command, "-n1", program]
+        result = subprocess.run(
+            command, stdout=output, stderr=subprocess.PIPE, text=True, check=False
+        )
+    assert (tmp_path / "output").read_text() == "[0] " + "x" * 1020
+    assert result.returncode == 73, result.stderr
+    assert result.stderr.endswith("orcalike: standard output cannot be written: File too large\n")
+
+
 def test_sixty_four_ranks(cli: Cli) -> None:
     result = cli.run("-n64", "-q", cli.write("print('here')"))
     assert result.returncode == 0

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import errno
+import os
+
 from orcalike.launcher.child import Exit
 from orcalike.launcher.group_status import Loss
 from orcalike.launcher.outcome import (
@@ -11,6 +14,7 @@ from orcalike.launcher.outcome import (
     cannot_start,
     exit_code,
     failure,
+    output_lost,
     started_again,
     survived,
     witness_lost,
@@ -48,6 +52,16 @@ def test_witness_that_ends_too_early() -> None:
     assert outcome.code == 70
     assert "witness (pid 5)" in outcome.message
     assert "SIGKILL" in outcome.message
+
+
+def test_output_that_cannot_be_written() -> None:
+    """A reader that has gone needs no words: it may be `head`."""
+    gone, full = BrokenPipeError(errno.EPIPE, "x"), OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+    assert (output_lost(gone, 2).code, output_lost(gone, 2).message) == (141, "")
+    assert output_lost(full, 2).code == 73
+    words = "orcalike: standard output cannot be written: No space left on device"
+    assert output_lost(full, 2).message == f"{words}; the ranks were stopped"
+    assert output_lost(full, 0).message == words
 
 
 def test_words_for_a_failure_that_is_survived() -> None:

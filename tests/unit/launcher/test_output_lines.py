@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import os
 import pty
@@ -99,15 +100,36 @@ def test_very_long_line_is_shown_in_parts(pipe: tuple[int, Destination]) -> None
     assert written(pipe) == b"x" * (LINE_MAX + 2) + b"\n"
 
 
-def test_reader_that_has_gone_breaks_the_destination() -> None:
+def test_reader_that_has_gone_is_the_destinations_error() -> None:
     reader, writer = os.pipe()
     destination = Destination(writer)
     os.close(reader)
     Stream(destination).feed(b"x\n", 0.0)
     destination.drain()
-    assert destination.broken
+    assert isinstance(destination.error, BrokenPipeError)
     assert not destination
     close(destination, writer)
+
+
+def test_terminal_that_has_gone_is_a_reader_that_has() -> None:
+    shown, written = pty.openpty()
+    destination = Destination(written)
+    os.close(shown)
+    Stream(destination).feed(b"x\n", 0.0)
+    destination.drain()
+    assert isinstance(destination.error, BrokenPipeError)
+    close(destination, written)
+
+
+def test_the_first_error_is_kept() -> None:
+    destination = Destination(os.open("/dev/full", os.O_WRONLY))
+    for _ in range(2):
+        Stream(destination).feed(b"x\n", 0.0)
+        destination.drain()
+        assert not destination
+    assert destination.error is not None
+    assert destination.error.errno == errno.ENOSPC
+    os.close(destination.fd)
 
 
 def test_full_pipe_does_not_block(pipe: tuple[int, Destination]) -> None:
@@ -131,7 +153,7 @@ def test_terminal_that_is_not_read_does_not_block(terminal: tuple[int, int]) -> 
         destination.drain()
         seen += os.read(shown, 1 << 16)
     assert seen == text
-    assert not destination.broken
+    assert destination.error is None
     assert not fcntl.fcntl(written, fcntl.F_GETFL) & os.O_NONBLOCK, "the shell has it, too"
     os.close(destination.fd)
 
@@ -156,7 +178,7 @@ def test_what_is_writable_and_takes_nothing_is_tried_again(
         patch.setattr(os, "write", write)
         pipe[1].drain()
     assert pipe[1].retry_at is not None
-    assert not pipe[1].broken
+    assert pipe[1].error is None
     assert written(pipe) == b"text\n"
     assert pipe[1].retry_at is None
 
