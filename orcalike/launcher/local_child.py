@@ -22,20 +22,64 @@ REST_MAX = 16
 
 
 class ControlLine:
-    """The launcher's end of the line to a process (`orcalike.launch_protocol.control_channel`)."""
+    """The launcher's end of the line to a process (`orcalike.launch_protocol.control_channel`).
+
+    A process reads its line only when it has joined, and not while it stands still. Meanwhile lines that the kernel
+    has no room for wait here, each once, and of `cut` and `heal` the last one: no more than there are ranks and
+    members. A question (`describe`) does not wait: it is of no use later.
+    """
 
     def __init__(self, connection: socket.socket) -> None:
         self.socket = connection
         self._unfinished = b""
+        self._rest = b""
+        """Of a line that was taken in part."""
+        self._waiting: dict[bytes, bytes] = {}
+
+    @property
+    def waiting(self) -> bool:
+        """Whether there is something to write when the process has read."""
+        return bool(self._rest or self._waiting)
 
     def send(self, report: ToProcess) -> None:
-        """Send a line; nothing happens if it cannot be taken."""
+        """Send a line, now or when it can be taken; nothing happens if the process has gone."""
         self.send_line(encode(report).encode())
 
     def send_line(self, line: bytes) -> None:
         """Send a line that is encoded already."""
-        with contextlib.suppress(OSError):
-            self.socket.send(line + b"\n")
+        kind = line.partition(b" ")[0]
+        if kind == b"describe":
+            if not self.waiting:
+                self._send(line + b"\n")
+            return
+        if kind in (b"cut", b"heal"):
+            self._waiting.pop(b"cut", None)
+            self._waiting[b"cut"] = line
+        else:
+            self._waiting[line] = line
+        self.write()
+
+    def write(self) -> None:
+        """Send the lines that wait, as far as they are taken now."""
+        if self._rest and not self._send(self._rest):
+            return
+        while self._waiting and not self._rest:
+            key = next(iter(self._waiting))
+            if not self._send(self._waiting[key] + b"\n"):
+                return
+            del self._waiting[key]
+
+    def _send(self, data: bytes) -> bool:
+        """Send all, or a part after which the rest waits; whether anything was taken."""
+        try:
+            self._rest = data[self.socket.send(data) :]
+        except BlockingIOError:
+            return False
+        except OSError:  # the process has gone, or has closed its end
+            self._rest = b""
+            self._waiting.clear()
+            return False
+        return True
 
     def receive(self) -> list[str] | None:
         """The whole lines that the process has sent since; None when no more can come."""
@@ -78,7 +122,7 @@ class LocalChild:
         self._pidfd = os.pidfd_open(process.pid)
         self._pipes: dict[Stream, BinaryIO] = dict(zip(STREAMS, output, strict=True))
         self._paused: set[Stream] = set()
-        self._reaped = False
+        self._writing = self._reaped = False
 
     @property
     def pid(self) -> int:
@@ -98,7 +142,8 @@ class LocalChild:
         """Read all that comes from now on."""
         self._observer = observer
         self._selector.register(self._pidfd, selectors.EVENT_READ, self._end)
-        self._selector.register(self._line.socket, selectors.EVENT_READ, self._receive)
+        self._selector.register(self._line.socket, selectors.EVENT_READ, self._exchange)
+        self._watch_line()
         for stream in STREAMS:
             os.set_blocking(self._pipes[stream].fileno(), False)
             self._register(stream)
@@ -108,11 +153,12 @@ class LocalChild:
 
     def send(self, report: ToProcess) -> None:
         """Say it to the process."""
-        self._line.send(report)
+        self.send_line(encode(report).encode())
 
     def send_line(self, line: bytes) -> None:
         """The same, encoded already."""
         self._line.send_line(line)
+        self._watch_line()
 
     def signal(self, number: int) -> None:
         """Send a signal to the process's group, while its number is its own."""
@@ -183,6 +229,23 @@ class LocalChild:
         self._observer.output_ended(stream)
 
     # Lines, the report, and the end
+
+    def _exchange(self) -> None:
+        """Write the lines that wait, and take those that have come."""
+        self._line.write()
+        self._receive()
+        self._watch_line()
+
+    def _watch_line(self) -> None:
+        """Write on when the process has read, if there is more for it."""
+        wanted, descriptor = self._line.waiting, self._line.socket.fileno()
+        if wanted == self._writing or descriptor < 0:
+            return
+        if descriptor not in self._selector.get_map():  # it is not observed yet
+            return
+        self._writing = wanted
+        events = selectors.EVENT_READ | (selectors.EVENT_WRITE if wanted else 0)
+        self._selector.modify(self._line.socket, events, self._exchange)
 
     def _receive(self) -> bool:
         """Pass on what has come on the line; whether more may come."""

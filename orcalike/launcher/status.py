@@ -26,6 +26,8 @@ from orcalike.launcher.timers import Timers
 
 #: How long the processes have to answer.
 WITHIN = 1.0
+#: How long a process is not asked again that has not answered, if nothing else comes of it.
+ASK_AGAIN_SECONDS = 30.0
 #: Questions that may be open at a time; more are answered with what is known without asking.
 QUESTIONS_MAX = 16
 
@@ -51,25 +53,38 @@ class Status:
         self._began = time.monotonic()
         self._questions: dict[int, Question] = {}
         self._number = 0
+        self._silent: dict[Role, tuple[Child, float]] = {}
+        """The processes that have not answered the last question in time, and when that was over. A question that is
+        not read stays in their line, which has little room."""
         table.groups.on_described = self._receive
 
     def ask(self, reply: Callable[[Answer], None], *, objects: bool = False) -> None:
         """Ask all processes; `reply` is called with the answer, in a second at the most."""
         self._number += 1
+        asked = {
+            role: child for role, child in self._table.children() if self._answers(role, child)
+        }
         places = {
             (role, name)
             for name, group in self._table.groups.by_name.items()
             for role in group.places
+            if role in asked
         }
         if not places or len(self._questions) >= QUESTIONS_MAX:
             reply(self._describe_run({}))
             return
         self._questions[self._number] = Question(reply, places)
-        for _, child in self._table.children():
-            child.send(Describe(self._number, objects))
+        for role in {role for role, _ in places}:
+            asked[role].send(Describe(self._number, objects))
         self._timers.at(f"status {self._number}", WITHIN, partial(self._answer, self._number))
 
+    def _answers(self, role: Role, child: Child) -> bool:
+        """Whether a process is asked: it has answered what was asked before, or that is long ago."""
+        silent, since = self._silent.get(role, (None, 0.0))
+        return silent is not child or time.monotonic() >= since + ASK_AGAIN_SECONDS
+
     def _receive(self, role: Role, described: Described) -> None:
+        self._silent.pop(role, None)
         question = self._questions.get(described.number)
         place = (role, described.group)
         if question is None or place not in question.open:
@@ -82,6 +97,9 @@ class Status:
     def _answer(self, number: int) -> None:
         question = self._questions.pop(number)
         self._timers.cancel(f"status {number}")
+        for role, _ in question.open:
+            if (child := self._table.find(role)) is not None:
+                self._silent[role] = child, time.monotonic()
         question.reply(self._describe_run(question.answers))
 
     def _describe_run(self, answers: Answers) -> Answer:

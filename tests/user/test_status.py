@@ -10,12 +10,13 @@ import signal
 import socket
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from orcalike.launcher.control_socket import CONNECTIONS_MAX
+from orcalike.launcher.control_socket import CONNECTIONS_MAX, ask
 from tests.lib import warm
 from tests.lib.own_runs import LOOKING, ORCALIKE
 from tests.lib.processes import parent_of, state_of, until
@@ -196,6 +197,34 @@ def test_a_run_that_others_ask_is_asked_again(cli: Cli, own_runs: Path) -> None:
             connection.connect(str(path))
         assert len(runs()) == 1
         process.communicate("\n", timeout=cli.deadline)
+
+
+def test_questions_before_ranks_join_keep_no_report_from_them(cli: Cli) -> None:
+    """Ranks that do not read their lines yet are asked again and again. Then they learn that another one has ended."""
+    flag = cli.directory / "flag"
+    program = f"""
+import orcalike as orca
+if rank != 1:
+    print("ready", flush=True)
+    while not os.path.exists({str(flag)!r}):
+        time.sleep(0.01)
+with orca.join() as group:
+    group.barrier()
+"""
+    with cli.started("-n", "3", "--keep-going", "-q", cli.write(program)) as process:
+        until(lambda: runs_or_none() and runs()[0]["groups"])
+        (folder,) = (Path(os.environ["XDG_RUNTIME_DIR"]) / "orcalike").iterdir()
+        for _ in range(QUESTIONS // AT_ONCE):
+            with ThreadPoolExecutor(AT_ONCE) as threads:
+                list(threads.map(lambda _: ask(folder, {"do": "status"}, 60), range(AT_ONCE)))
+        os.kill(processes_of(runs()[0])[1]["pid"], signal.SIGKILL)
+        until(lambda: processes_of(runs()[0])[1]["state"] == "left")
+        flag.touch()
+        assert process.wait(cli.deadline) == 0
+
+
+QUESTIONS, AT_ONCE = 330, 6
+"""More than the kernel keeps for a process that reads none; the launcher takes eight connections."""
 
 
 def test_for_which_members_a_group_waits(cli: Cli) -> None:
