@@ -40,6 +40,8 @@ _HEAD = ("RANK", "HOST", "PID", "STATE", "VIEW", "CPU", "RSS", "WRITES/s", "LAG"
 _RIGHT = frozenset({"RANK", "PID", "VIEW", "CPU", "RSS", "WRITES/s", "LAG", "GUARDED"})
 #: What `s` goes through; all but the first sort the largest up.
 _SORTS = ("RANK", "CPU", "RSS", "WRITES/s", "LAG", "GUARDED")
+#: The longest wait for a key at a time: the kernel takes 24.8 days at the most.
+LOOK_SECONDS_MAX = 3600.0
 
 
 #: They wait while the terminal is set, and set back.
@@ -204,7 +206,7 @@ def _single_keys() -> Iterator[Callable[[float | None], str]]:
     key.register(descriptor, select.POLLIN)
 
     def next_key(seconds: float | None) -> str:
-        if not key.poll(None if seconds is None else seconds * 1000):
+        if not key.poll(None if seconds is None else min(seconds, LOOK_SECONDS_MAX) * 1000):
             return ""
         return os.read(descriptor, 1).decode(errors="replace") or "q"  # the terminal is gone
 

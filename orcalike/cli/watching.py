@@ -14,6 +14,8 @@ from orcalike.launcher.control_socket import Answer
 
 #: Of `--watch`, if it does not say.
 EACH_SECONDS = 1.0
+#: The longest sleep at a time.
+SLEEP_SECONDS = 3600.0
 
 watch_option = click.option(
     "--watch",
@@ -42,7 +44,7 @@ def watch_runs(
         show(found.runs)
         found.say_silent()
         while each is not None:
-            time.sleep(each)
+            _wait(each)
             found = look(job, question)
             if not (found.answers or found.silent):
                 click.echo("orcalike: the program has ended", err=True)
@@ -53,3 +55,10 @@ def watch_runs(
             found.say_silent()
     except KeyboardInterrupt:
         raise click.exceptions.Exit(0) from None
+
+
+def _wait(seconds: float) -> None:
+    """Sleep, in parts: Python takes no more than some 292 years at a time."""
+    end = time.monotonic() + seconds
+    while (rest := end - time.monotonic()) > 0:
+        time.sleep(min(rest, SLEEP_SECONDS))

@@ -64,6 +64,8 @@ PAUSE_SECONDS = 3600.0
 
 #: How long what a rank has left behind, and has ended, is not reaped at the most.
 REAP_SECONDS = 1.0
+#: The longest wait at a time: the kernel takes 24.8 days at the most, and a limit may be longer.
+WAIT_SECONDS = 3600.0
 
 _STOP = (signal.SIGTERM, signal.SIGKILL)
 _INTERRUPT = (signal.SIGINT, signal.SIGTERM, signal.SIGKILL)
@@ -370,7 +372,9 @@ class _Launcher:
 
     def _until_next(self) -> float | None:
         times = [at for at in (self.timers.next(), self.relay.next_deadline()) if at is not None]
-        return max(0.0, min(times) - time.monotonic()) if times else None
+        if not times:
+            return None
+        return min(max(0.0, min(times) - time.monotonic()), WAIT_SECONDS)
 
     # Ends
 

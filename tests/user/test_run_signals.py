@@ -187,6 +187,12 @@ def test_what_a_rank_leaves_behind_of_another_user_goes_on(tmp_path: Path) -> No
     assert (ended.returncode, len(left)) == (0, 2), ended.stderr
 
 
+def test_limits_of_more_than_the_kernel_waits(cli: Cli) -> None:
+    """It takes 2**31 ms at the most, which are 24.8 days."""
+    result = cli.run("-n1", "-q", "--timeout", "600h", cli.write("print('here')"))
+    assert (result.returncode, result.stdout, result.stderr) == (0, "[0] here\n", "")
+
+
 STOP_OUTPUT, GO_ON = "\x13", "\x11"
 """Ctrl-S and Ctrl-Q."""
 

@@ -378,6 +378,11 @@ def test_it_watches_until_ctrl_c(cli: Cli) -> None:
             terminal.expect("order: shared memory")
         terminal.sendintr()
         assert terminal.ended() == 0
+        terminal = Terminal(sys.executable, *LOOKING, "status", "--watch", "99999999999999")
+        terminal.expect("order: shared memory")
+        terminal.sendintr()
+        assert terminal.ended() == 0
+        assert "Traceback" not in terminal.before
         process.communicate("\n", timeout=cli.deadline)
 
 

@@ -177,6 +177,14 @@ def test_without_a_terminal_it_names_what_to_use() -> None:
     assert (ended.returncode, ended.stdout, ended.stderr) == (2, "", expected)
 
 
+def test_looks_that_are_further_apart_than_the_kernel_waits(program: object) -> None:
+    """It takes 2**31 ms at the most, which are 24.8 days."""
+    terminal = Terminal(sys.executable, *COMMAND, "--each", "600h", dimensions=(40, 160))
+    terminal.expect("q quit")
+    terminal.send("q")
+    assert ended(terminal) == 0
+
+
 def test_no_run_is_an_error() -> None:
     terminal = Terminal(sys.executable, *COMMAND)
     terminal.expect("orcalike: no program of yours is running")
