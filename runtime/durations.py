@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 
 Duration = float | str
@@ -25,8 +26,16 @@ def parse_duration(text: str) -> float:
 
 
 def in_seconds(limit: Duration | None) -> float | None:
-    """A time limit of a class that is named after one of Python's: numbers are as they were given."""
-    return parse_duration(limit) if isinstance(limit, str) else limit
+    """The seconds of a limit for a class that is named after one of Python's: also below 0."""
+    if limit is None:
+        return None
+    if isinstance(limit, str):
+        return parse_duration(limit)
+    if isinstance(limit, bool) or not isinstance(limit, int | float):
+        raise TypeError(f'a time limit is in seconds, or a text such as "500ms", not {limit!r}')
+    if math.isnan(limit):
+        raise ValueError(f"a time limit of {limit} seconds")
+    return limit
 
 
 def seconds_of(limit: Duration | None) -> float | None:
@@ -34,12 +43,7 @@ def seconds_of(limit: Duration | None) -> float | None:
 
     Raises TypeError for what is neither a number nor a text, ValueError for what is no duration.
     """
-    if limit is None:
-        return None
-    if isinstance(limit, str):
-        return parse_duration(limit)
-    if isinstance(limit, bool) or not isinstance(limit, int | float):
-        raise TypeError(f'a time limit is in seconds, or a text such as "500ms", not {limit!r}')
-    if not limit >= 0:
+    seconds = in_seconds(limit)
+    if seconds is not None and seconds < 0:
         raise ValueError(f"a time limit of {limit} seconds")
-    return limit
+    return seconds

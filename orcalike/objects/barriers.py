@@ -83,7 +83,8 @@ class Barrier:
 
         Raises threading.BrokenBarrierError.
         """
-        limit = self._timeout if timeout is None else in_seconds(timeout)
+        seconds = self._timeout if timeout is None else in_seconds(timeout)
+        limit = None if seconds is None else max(seconds, 0.0)
         round, place = yield from ask(self._arrive)
         over, met = yield from ask_within(limit, self._met, round)
         if not over:

@@ -35,10 +35,10 @@ class Condition(RLock):
 
         Raises RuntimeError if the lock is not held here.
         """
+        seconds = in_seconds(timeout)  # which may raise: before the lock is released
+        limit = None if seconds is None else max(seconds, 0.0)
         home, runner = self._home(), this_runner()
         wait, depth = yield from ask(home._start_wait, self._number, runner)
-        seconds = in_seconds(timeout)
-        limit = None if seconds is None else max(seconds, 0.0)
         try:
             over, notified = yield from ask_within(limit, home._end_wait, wait, runner, depth, True)
         except BaseException:  # an interrupt, or a cancelled task, which has the lock again

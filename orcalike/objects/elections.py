@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from orcalike.objects import language as orca
 from orcalike.objects.steps import Method, Steps, ask, ask_within
-from orcalike.runtime.durations import Duration, in_seconds
+from orcalike.runtime.durations import Duration, seconds_of
 
 
 @orca.shared
@@ -76,9 +76,10 @@ class Election:
 
         It stands on when the limit has passed.
         """
+        limit = seconds_of(timeout)  # which may raise: before this member stands
         term = yield from ask(self._stand)
         if term is None:
-            _, term = yield from ask_within(in_seconds(timeout), self._wait)
+            _, term = yield from ask_within(limit, self._wait)
         return term
 
     @orca.read

@@ -87,13 +87,15 @@ class Find:
         Raises TimeoutError if none has done so within `timeout` (seconds, or a text such as "2s").
         """
         refuse_to_wait("find")
-        return _wait(self.nowait(cls, name), timeout, _not_found(name, timeout))
+        seconds = seconds_of(timeout)  # which may raise: before the call is sent
+        return _wait(self.nowait(cls, name), seconds, _not_found(name, timeout))
 
     async def aio(
         self, cls: Callable[..., T], name: str, /, *, timeout: Duration | None = None
     ) -> T:
         """The same, for coroutines."""
-        return await _wait_on_loop(self.nowait(cls, name), timeout, _not_found(name, timeout))
+        seconds = seconds_of(timeout)
+        return await _wait_on_loop(self.nowait(cls, name), seconds, _not_found(name, timeout))
 
     def nowait(self, cls: Callable[..., T], name: str, /) -> Invocation[T]:
         """The same, without waiting."""
@@ -148,11 +150,13 @@ class Whole:
     def __call__(self, *, timeout: Duration | None = None) -> None:
         """Wait for it; after `timeout` (seconds, or "2s") it is withdrawn, with TimeoutError."""
         refuse_to_wait(self._code.name.lower())
-        _wait(self.nowait(), timeout, self._late(timeout))
+        seconds = seconds_of(timeout)  # which may raise: before an arrival is sent, which counts
+        _wait(self.nowait(), seconds, self._late(timeout))
 
     async def aio(self, *, timeout: Duration | None = None) -> None:
         """The same, for coroutines."""
-        await _wait_on_loop(self.nowait(), timeout, self._late(timeout))
+        seconds = seconds_of(timeout)
+        await _wait_on_loop(self.nowait(), seconds, self._late(timeout))
 
     def nowait(self) -> Invocation[None]:
         """The same, without waiting."""
@@ -239,19 +243,18 @@ def check_minimum(minimum: int) -> None:
         raise ValueError(f"minimum={minimum}: the group has 1 member at the least")
 
 
-def _wait(invocation: Invocation[T], timeout: Duration | None, late: str) -> T:
+def _wait(invocation: Invocation[T], seconds: float | None, late: str) -> T:
     """Wait for an invocation; when the time is over, withdraw it and raise TimeoutError(late)."""
     try:
-        return invocation.result(timeout)
+        return invocation.result(seconds)
     except TimeoutError:
         if invocation.cancel():
             raise TimeoutError(late) from None
     return invocation.result()  # it is here, if only just, or has raised TimeoutError itself
 
 
-async def _wait_on_loop(invocation: Invocation[T], timeout: Duration | None, late: str) -> T:
+async def _wait_on_loop(invocation: Invocation[T], seconds: float | None, late: str) -> T:
     """The same, for coroutines."""
-    seconds = seconds_of(timeout)
     if seconds is None:
         return await invocation
     import asyncio  # not at the top: only coroutines need it, and it takes long

@@ -81,3 +81,43 @@ def test_caches(group: orca.Group) -> None:
     cache.set("gone", 1)
     cache.set("there", 2, ttl="1h")
     assert (cache.get("gone"), cache.get("there")) == (None, 2)
+
+
+WRONG_LIMITS = [("soon", ValueError), (float("nan"), ValueError), ([], TypeError)]
+
+
+@pytest.mark.parametrize(("limit", "error"), WRONG_LIMITS)
+def test_a_condition_keeps_its_lock_if_the_limit_is_no_duration(
+    group: orca.Group, limit: Any, error: type[Exception]
+) -> None:
+    condition = group.share(Condition, "condition")
+    with condition:
+        with pytest.raises(error, match=r"soon|time limit"):
+            condition.wait(limit)
+        assert condition.locked()
+    assert not condition.locked()
+
+
+@pytest.mark.parametrize(("limit", "error"), WRONG_LIMITS)
+def test_no_thread_arrives_at_a_barrier_if_the_limit_is_no_duration(
+    group: orca.Group, limit: Any, error: type[Exception]
+) -> None:
+    barrier = group.share(Barrier, "barrier", 2)
+    with pytest.raises(error, match=r"soon|time limit"):
+        barrier.wait(limit)
+    assert barrier.n_waiting == 0
+
+
+def test_a_barrier_breaks_at_once_if_the_limit_is_below_0(group: orca.Group) -> None:
+    with pytest.raises(threading.BrokenBarrierError):
+        group.share(Barrier, "barrier", 2).wait(-1)
+
+
+@pytest.mark.parametrize(("limit", "error"), [*WRONG_LIMITS, (-1, ValueError)])
+def test_no_member_stands_if_the_limit_is_no_duration(
+    group: orca.Group, limit: Any, error: type[Exception]
+) -> None:
+    election = group.share(Election, "election")
+    with pytest.raises(error, match=r"soon|time limit"):
+        election.campaign(limit)
+    assert election.leader() is None

@@ -9,7 +9,7 @@ import pytest
 
 import orcalike as orca
 from orcalike.launch_protocol.environment import find_detection
-from orcalike.runtime.durations import parse_duration, seconds_of
+from orcalike.runtime.durations import in_seconds, parse_duration, seconds_of
 from tests.lib.shared_classes import Counter
 
 
@@ -47,6 +47,15 @@ def test_a_number_is_in_seconds() -> None:
     for wrong in (True, [], b"2s"):
         with pytest.raises(TypeError, match='in seconds, or a text such as "500ms"'):
             seconds_of(wrong)
+        with pytest.raises(TypeError, match='in seconds, or a text such as "500ms"'):
+            in_seconds(wrong)
+
+
+def test_a_limit_as_in_python_may_be_below_0() -> None:
+    assert in_seconds(None) is None
+    assert in_seconds(-1) == -1
+    with pytest.raises(ValueError, match="a time limit of nan"):
+        in_seconds(float("nan"))
 
 
 def test_every_call_takes_both(group: orca.Group, counter: Counter) -> None:

@@ -5,10 +5,12 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import orcalike as orca
+from tests.lib.shared_classes import Counter
 
 LONG = "90s"
 
@@ -66,3 +68,38 @@ def test_one_that_is_complete_is_no_longer_withdrawn(both: tuple[orca.Group, orc
     assert not other.done()
     second.barrier(timeout=LONG)
     other.result(LONG)
+
+
+WRONG_LIMITS = [("soon", ValueError), (-1, ValueError), ([], TypeError)]
+
+
+@pytest.mark.parametrize(("limit", "error"), WRONG_LIMITS)
+def test_a_limit_that_is_no_duration_is_refused_before_an_arrival_is_sent(
+    both: tuple[orca.Group, orca.Group], limit: Any, error: type[Exception]
+) -> None:
+    first, second = both
+    with pytest.raises(error, match=r"soon|time limit"):
+        first.barrier(timeout=limit)
+    with pytest.raises(error, match=r"soon|time limit"):
+        asyncio.run(first.barrier.aio(timeout=limit))
+    other = second.barrier.nowait()
+    first.fence()  # what was sent before it is here
+    second.fence()
+    assert not other.done()
+    first.barrier(timeout=LONG)
+    other.result(LONG)
+
+
+@pytest.mark.parametrize(("limit", "error"), WRONG_LIMITS)
+def test_a_limit_that_is_no_duration_is_refused_though_the_outcome_is_here_at_once(
+    limit: Any, error: type[Exception]
+) -> None:
+    with orca.join("alone") as group:
+        group.share(Counter, "counter")
+        for call in (
+            lambda: group.barrier(timeout=limit),
+            lambda: group.fence(timeout=limit),
+            lambda: group.find(Counter, "counter", timeout=limit),
+        ):
+            with pytest.raises(error, match=r"soon|time limit"):
+                call()
