@@ -161,11 +161,16 @@ def manifest(
             port=PORT,
             group=KEY_GROUP,
             restarts=restarts,
-            image=json.dumps(image),
-            command=json.dumps(["python", program, *arguments]),
+            image=_text(image),
+            command=f"[{', '.join(map(_text, ('python', program, *arguments)))}]",
         ),
         nl=False,
     )
+
+
+def _text(value: str) -> str:
+    """A text in YAML, in which Kubernetes is to find none of its variables."""
+    return json.dumps(value.replace("$(", "$$("), ensure_ascii=False)
 
 
 def _label(text: str) -> str:

@@ -6,6 +6,7 @@ import atexit
 import contextlib
 import logging
 from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, NoReturn
 
 from orcalike.group import Group
 from orcalike.session.entry import Deserted
@@ -17,6 +18,7 @@ from orcalike.transport.drivers.deferral import held, held_or_undone
 from orcalike.transport.view import View
 from orcalike.transport.wording import counted
 
+_HOW = "with orca.join() as group: ..., in coroutines async with; or group = orca.connect()"
 _log = logging.getLogger("orcalike")
 
 
@@ -41,6 +43,14 @@ class Joining:
 
     def _leave(self, group: Group) -> None:
         group._leave(orderly=False)
+
+    if not TYPE_CHECKING:  # type checkers find the mistake by themselves
+
+        def __getattr__(self, name: str) -> NoReturn:
+            raise AttributeError(f"join() returns a block, which has no {name!r}: {_HOW}")
+
+        def __await__(self) -> NoReturn:
+            raise TypeError(f"join() returns a block, and is not awaited: {_HOW}")
 
     # A handler may raise right as `__enter__` returns: `__exit__` would never be called.
     __enter__ = held_or_undone(_leave)(_join)

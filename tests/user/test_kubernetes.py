@@ -190,6 +190,16 @@ def test_the_manifest_is_a_service_and_an_indexed_job(cli: Cli) -> None:
     assert "kubectl create secret generic my-prog-key --from-file=key=" in printed.stdout
 
 
+def test_arguments_come_to_the_program_as_they_are(cli: Cli) -> None:
+    """Also those that JSON would write otherwise, and what Kubernetes would replace."""
+    arguments = ["prog.py", "\N{GRINNING FACE}", 'a "b"', "$(ORCALIKE_WORLD_SIZE)"]
+    printed = manifest(cli, "-n", "2", "--image", "x:1", *arguments)
+    assert "\N{GRINNING FACE}" in printed.stdout, "YAML has no pairs of surrogates, as JSON has"
+    _, job = resources(printed.stdout)
+    (container,) = job["spec"]["template"]["spec"]["containers"]
+    assert container["command"] == ["python", *arguments[:-1], "$$(ORCALIKE_WORLD_SIZE)"]
+
+
 @pytest.mark.parametrize(
     "arguments",
     [

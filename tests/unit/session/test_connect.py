@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import inspect
 import subprocess
 import sys
 import threading
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -25,6 +27,18 @@ def test_a_group_without_a_block() -> None:
     with pytest.raises(orca.GroupClosed):
         counter.add(1)
     group.close()
+
+
+def test_a_block_that_was_forgotten_is_named() -> None:
+    joining: Any = orca.join()
+    with pytest.raises(AttributeError, match=r"no 'share': with orca.join\(\) as group"):
+        joining.share(Counter, "counter")
+
+    async def join() -> None:
+        await joining
+
+    with pytest.raises(TypeError, match=r"is not awaited: with orca\.join"):
+        asyncio.run(join())
 
 
 def test_leaving_while_another_thread_waits(
