@@ -88,4 +88,3 @@ cdef class Links(Driver):
     cdef beat(self)
     cdef int expire(self, Stack stack, int64_t now) except -1
     cdef close_sockets(self)
-    cdef int forget_entries(self) except -1

@@ -591,15 +591,8 @@ cdef class Links(Driver):
             sock.close()
         self.sockets.clear()
         self.processes.close()
-        self.forget_entries()
-
-    cdef int forget_entries(self) except -1:
-        """Nothing has a slot any more, though that thread looks there; and no channel a descriptor, or frames to hand in."""
-        cdef Py_ssize_t slot
-        for slot in range(len(self.epoll.slots)):
-            entry = self.epoll.slots[slot]
+        for entry in self.epoll.slots:
             if isinstance(entry, Channel):
                 (<Channel>entry).fd = -1
-                (<Channel>entry).begin = (<Channel>entry).end
-            self.epoll.slots[slot] = None
-        return 0
+                (<Channel>entry).begin = (<Channel>entry).end   # it hands nothing in any more
+        self.epoll.slots[:] = [None] * len(self.epoll.slots)
