@@ -75,7 +75,10 @@ class Change(Task):
 
 
 class Withdrawal(Change):
-    """A call that waits for its guard shall not run any more; one that has run, has run."""
+    """A call that waits for its guard shall not run any more; one that has run, has run.
+
+    It looks at calls of its own objects only: at any other one its place in the order says nothing.
+    """
 
     kind = "withdrawal"
 
@@ -85,7 +88,7 @@ class Withdrawal(Change):
 
     def run(self) -> int:
         call = self.runtime.waiting.get((self.source, self.ticket))
-        if call is not None:
+        if call is not None and not set(self.replicas).isdisjoint(call.replicas):
             take_out(call, None)
         return OVER
 

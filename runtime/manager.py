@@ -246,10 +246,9 @@ class Manager:
     def _withdraw(
         self, member: Member, ticket: int, invocation: Invocation[Any] | None, withdrawn: int
     ) -> None:
-        call = self._call_of(member.incarnation, withdrawn)
-        if call is not None:
+        for replicas in self._objects_of(member.incarnation, withdrawn):
             withdrawal = Withdrawal(self.runtime, member.incarnation, withdrawn)
-            withdrawal.at(*self.runtime.place_of()).submit_for(call.replicas)
+            withdrawal.at(*self.runtime.place_of()).submit_for(replicas)
         arrivals = self.arrived.get(member.incarnation, [])
         if withdrawn in arrivals:
             arrivals.remove(withdrawn)
@@ -262,15 +261,29 @@ class Manager:
             if waiting is not None:
                 waiting.set_error(withdrawal_error(waiting))
 
-    def _call_of(self, source: int, ticket: int) -> Call | None:
-        """An invocation that waits for its guard, or is in a lock queue still."""
+    def _objects_of(self, source: int, ticket: int) -> list[list[Replica]]:
+        """The objects at which a withdrawal is to come behind its call, together or each by itself.
+
+        A call that another thread has taken out of the lock queue is found nowhere while its guard is tried.
+        So the withdrawal queues at each object that was busy before the call was looked for.
+        """
+        busy = self._busy()
         call: Call | None = self.runtime.waiting.get((source, ticket))
-        if call is None:
-            for replica in self.runtime.replicas:
-                for task in queued_at(replica) if replica is not None else ():
-                    if isinstance(task, Call) and (task.source, task.ticket) == (source, ticket):
-                        return task
-        return call
+        if call is not None:
+            return [call.replicas]
+        for replica in self.runtime.replicas:
+            for task in queued_at(replica) if replica is not None else ():
+                if isinstance(task, Call) and (task.source, task.ticket) == (source, ticket):
+                    return [task.replicas]
+        return [[replica] for replica in busy if not replica.has(UNDECLARED)]
+
+    def _busy(self) -> list[Replica]:
+        """The objects that something holds, or at which something queues."""
+        return [
+            replica
+            for replica in self.runtime.replicas
+            if replica is not None and replica.has(LOCKED | QUEUED) and not replica.has(DROPPED)
+        ]
 
     def _is_me(self, member: Member) -> bool:
         return bool(member.incarnation == self.runtime.incarnation)
@@ -282,13 +295,7 @@ class Manager:
             self.runtime.sender.receipts.marked(ticket)
         if invocation is None:
             return
-        busy = [
-            replica
-            for replica in self.runtime.replicas
-            if replica is not None
-            and replica.has(LOCKED | QUEUED)
-            and not replica.has(UNDECLARED | DROPPED)
-        ]
+        busy = [replica for replica in self._busy() if not replica.has(UNDECLARED)]
         Fence(invocation).at(*self.runtime.place_of()).submit_for(busy)
 
     def _barrier(self, member: Member, ticket: int, invocation: Invocation[Any] | None) -> None:
