@@ -8,7 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from sys import intern
+from types import MemberDescriptorType
 from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary
 
 from orcalike.runtime.stream_decoder import Decoder, decode_whole
 from orcalike.runtime.stream_encoder import encode_whole
@@ -19,6 +21,8 @@ if TYPE_CHECKING:
     from orcalike.runtime.classes import ClassInfo
     from orcalike.runtime.marshal import Codec
     from orcalike.runtime.replica import Replica
+
+_slots: WeakKeyDictionary[type, tuple[str, ...]] = WeakKeyDictionary()
 
 
 def what(name: str) -> str:
@@ -109,9 +113,21 @@ def _attributes(shared: object) -> dict[str, object]:
         # Looked at, it shares its keys with those of other objects for good, and CPython 3.11 does
         # not specialise operations on such: twice as slow. With one of its own they stay fast.
         object.__setattr__(shared, "__dict__", dict(found))
-    for cls in type(shared).__mro__:
-        slots = cls.__dict__.get("__slots__", ())
-        for name in (slots,) if isinstance(slots, str) else slots:
-            if name not in ("__dict__", "__weakref__") and hasattr(shared, name):
-                found[name] = getattr(shared, name)
+    for name in _slots_of(type(shared)):
+        if hasattr(shared, name):
+            found[name] = getattr(shared, name)
+    return found
+
+
+def _slots_of(cls: type) -> tuple[str, ...]:
+    """The attributes that objects of this class have in slots: private ones as the class has named them."""
+    found = _slots.get(cls)
+    if found is None:
+        found = _slots[cls] = tuple(
+            name
+            for each in cls.__mro__
+            if "__slots__" in vars(each)
+            for name, value in vars(each).items()
+            if isinstance(value, MemberDescriptorType)
+        )
     return found

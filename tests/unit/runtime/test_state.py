@@ -84,3 +84,63 @@ def generic_after_many(cls: Any, shared: Any) -> set[str]:
     for _ in range(5_000):
         function(shared, 1)
     return {each.opname for each in dis.get_instructions(function, adaptive=True)} & GENERIC
+
+
+class Base:
+    """Has a private slot, as the class that comes from it."""
+
+    __slots__ = ("__count", "first")
+
+    def __init__(self) -> None:
+        self.__count = 0
+        self.first = 0
+
+    def _add_to_count(self, by: int) -> None:
+        self.__count += by
+
+    def _count_of_base(self) -> int:
+        return self.__count
+
+
+@orca.shared
+class Private(Base):
+    """All of it is in slots."""
+
+    __slots__ = ("__count", "__weakref__", "unset")
+    unset: int
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.__count = 0
+
+    @orca.write
+    def add(self, by: int) -> tuple[int, int]:
+        self.first += by
+        self.__count += 2 * by
+        self._add_to_count(by)
+        return self._count_of_base(), self.__count
+
+    @orca.write(undo=True)
+    def add_and_fail(self, by: int) -> None:
+        self.first += by
+        self.__count += by
+        self._add_to_count(by)
+        raise ValueError(by)
+
+    @orca.read
+    def all(self) -> tuple[int, int, int]:
+        return self._count_of_base(), self.__count, self.first
+
+
+def test_what_is_in_private_slots_is_state(group: orca.Group) -> None:
+    """An attribute `__count` has the name of its class in front, and its name in `__slots__` has not."""
+    private = group.share(Private, "private")
+    assert private.add(1) == (1, 2)
+    with pytest.raises(ValueError, match="10"):
+        private.add_and_fail(10)
+    assert private.all() == (1, 2, 1)
+    state = plain_state_of(private, info_of(private))
+    assert state == {"_Base__count": 1, "_Private__count": 2, "first": 1}
+    joiner = Private.__new__(Private)
+    set_plain_state_of(joiner, info_of(joiner), state)
+    assert joiner.all() == (1, 2, 1)
