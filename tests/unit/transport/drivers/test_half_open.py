@@ -84,8 +84,8 @@ def make_end() -> Iterator[Ends]:
     """Makes members, which are closed with the test, however that ends."""
     made: list[End] = []
 
-    def make(address: str, key: bytes | None = None, *, joins: bool = True) -> End:
-        made.append(End(address, key, joins=joins))
+    def make(address: str, key: bytes | None = None, *, joins: bool = True, rank: int = 0) -> End:
+        made.append(End(address, key, joins=joins, rank=rank))
         return made[-1]
 
     yield make
@@ -187,7 +187,7 @@ def test_a_link_is_made_though_no_descriptor_is_left_by_then(
     make_end: Ends, tmp_path: Path
 ) -> None:
     other = make_end(f"unix:{tmp_path}/other")
-    end = make_end(f"unix:{tmp_path}/end", joins=False)
+    end = make_end(f"unix:{tmp_path}/end", joins=False, rank=1)
     end.pump.call(end.stack.join, other.address)
     with without_descriptors():
         end.pump.handle()  # it sees that the link stands
