@@ -44,6 +44,6 @@ def seconds_of(limit: Duration | None) -> float | None:
     Raises TypeError for what is neither a number nor a text, ValueError for what is no duration.
     """
     seconds = in_seconds(limit)
-    if seconds is not None and seconds < 0:
+    if seconds is not None and not seconds >= 0:
         raise ValueError(f"a time limit of {limit} seconds")
     return seconds

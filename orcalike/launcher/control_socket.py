@@ -84,9 +84,7 @@ class ControlSocket:
         try:
             connection, _ = self._listener.accept()
         except OSError as error:
-            if (
-                error.errno not in _GONE
-            ):  # it stays in the queue, and the listener would be readable all the time
+            if error.errno not in _GONE:  # it waits on, and the listener would stay readable
                 self._selector.unregister(self._listener)
                 self._timers.at("control", AGAIN_SECONDS, self._listen)
             return
