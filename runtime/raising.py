@@ -11,9 +11,9 @@ something that the exception's class did.
 from __future__ import annotations
 
 import sys
-from types import MemberDescriptorType
 from weakref import WeakKeyDictionary
 
+from orcalike.runtime.slots import slots_of
 from orcalike.transport.drivers.deferral import held
 
 DEEPEST = 100
@@ -97,10 +97,6 @@ def _fields_of(cls: type) -> tuple[str, ...]:
     """The attributes of an exception of this class that are not in its `__dict__`."""
     found = _fields.get(cls)
     if found is None:
-        found = _fields[cls] = tuple(
-            name
-            for each in cls.__mro__
-            for name, value in vars(each).items()
-            if isinstance(value, MemberDescriptorType) and name != "__suppress_context__"
-        )
+        named = slots_of(cls.__mro__)
+        found = _fields[cls] = tuple(name for name in named if name != "__suppress_context__")
     return found

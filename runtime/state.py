@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from sys import intern
-from types import MemberDescriptorType
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
+from orcalike.runtime.slots import slots_of
 from orcalike.runtime.stream_decoder import Decoder, decode_whole
 from orcalike.runtime.stream_encoder import encode_whole
 from orcalike.runtime.time_budget import TimeBudget
@@ -120,14 +120,9 @@ def _attributes(shared: object) -> dict[str, object]:
 
 
 def _slots_of(cls: type) -> tuple[str, ...]:
-    """The attributes that objects of this class have in slots: private ones as the class has named them."""
+    """The attributes that objects of this class have in slots of its own, or of classes before it."""
     found = _slots.get(cls)
     if found is None:
-        found = _slots[cls] = tuple(
-            name
-            for each in cls.__mro__
-            if "__slots__" in vars(each)
-            for name, value in vars(each).items()
-            if isinstance(value, MemberDescriptorType)
-        )
+        found = slots_of(each for each in cls.__mro__ if "__slots__" in vars(each))
+        _slots[cls] = found
     return found

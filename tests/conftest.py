@@ -23,7 +23,8 @@ settings.load_profile("untimed")
 
 TESTS = Path(__file__).parent
 ROOT = TESTS.parent
-MANY_FILES = 8192
+MANY_FILES = 5120
+"""So many are enough for 65 members in one process, of which each can wake each other one."""
 
 __all__ = ["no_process_left", "pytest_runtest_teardown", "started_processes"]
 

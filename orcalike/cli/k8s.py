@@ -162,15 +162,20 @@ def manifest(
             group=KEY_GROUP,
             restarts=restarts,
             image=_text(image),
-            command=f"[{', '.join(map(_text, ('python', program, *arguments)))}]",
+            command=_texts(["python", program, *arguments]),
         ),
         nl=False,
     )
 
 
 def _text(value: str) -> str:
-    """A text in YAML, in which Kubernetes is to find none of its variables."""
-    return json.dumps(value.replace("$(", "$$("), ensure_ascii=False)
+    """A text in YAML, which has no pairs of surrogates, as JSON has."""
+    return json.dumps(value, ensure_ascii=False)
+
+
+def _texts(values: list[str]) -> str:
+    """A command in YAML, in which Kubernetes is to find none of its variables."""
+    return f"[{', '.join(_text(value.replace('$(', '$$(')) for value in values)}]"
 
 
 def _label(text: str) -> str:

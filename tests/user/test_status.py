@@ -10,6 +10,7 @@ import signal
 import socket
 import subprocess
 import sys
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -158,12 +159,21 @@ def test_a_process_that_does_not_answer(cli: Cli) -> None:
         process.communicate("\n", timeout=cli.deadline)
 
 
-def test_a_run_that_is_stopped_is_named(cli: Cli) -> None:
-    """By Ctrl-Z, say: it is there, and a verb that needs it says why it does nothing."""
+@contextlib.contextmanager
+def two_runs(cli: Cli) -> Iterator[None]:
+    """Two programs that run until the block ends."""
     program = cli.write(PROGRAM)
     with cli.started("-n", "1", program) as one, cli.started("-n", "1", program) as other:
         ready(one, 1)
         ready(other, 1)
+        yield
+        for process in (one, other):
+            process.communicate("\n", timeout=cli.deadline)
+
+
+def test_a_run_that_is_stopped_is_named(cli: Cli) -> None:
+    """By Ctrl-Z, say: it is there, and a verb that needs it says why it does nothing."""
+    with two_runs(cli):
         jobs = [run["job"] for run in runs()]
         pids = {run["job"]: parent_of(run["processes"][0]["pid"]) for run in runs()}
         text = f"run {jobs[0]} does not answer: it is stopped"
@@ -183,8 +193,6 @@ def test_a_run_that_is_stopped_is_named(cli: Cli) -> None:
             assert f"\n  {text}\n" in several.stderr
         finally:
             os.kill(pids[jobs[0]], signal.SIGCONT)
-        for process in (one, other):
-            process.communicate("\n", timeout=cli.deadline)
 
 
 def test_a_run_that_others_ask_is_asked_again(cli: Cli, own_runs: Path) -> None:
@@ -325,18 +333,13 @@ def processes_of(run: dict[str, Any]) -> dict[Any, dict[str, Any]]:
 
 
 def test_one_of_several_runs(cli: Cli) -> None:
-    program = cli.write(PROGRAM)
-    with cli.started("-n", "1", program) as one, cli.started("-n", "1", program) as other:
-        ready(one, 1)
-        ready(other, 1)
+    with two_runs(cli):
         jobs = [run["job"] for run in runs()]
         assert len(jobs) == 2
         assert [run["job"] for run in json.loads(status("--json", "--job", jobs[1]).stdout)] == [
             jobs[1]
         ]
         assert status().stdout.count("\njob ") == 1  # and one at the beginning
-        for process in (one, other):
-            process.communicate("\n", timeout=cli.deadline)
 
 
 def test_which_objects_there_are(cli: Cli) -> None:

@@ -8,7 +8,7 @@ import os
 import pty
 import selectors
 import tty
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import pytest
 from hypothesis import given
@@ -100,8 +100,11 @@ def test_very_long_line_is_shown_in_parts(pipe: tuple[int, Destination]) -> None
     assert written(pipe) == b"x" * (LINE_MAX + 2) + b"\n"
 
 
-def test_reader_that_has_gone_is_the_destinations_error() -> None:
-    reader, writer = os.pipe()
+@pytest.mark.parametrize("ends", [os.pipe, pty.openpty], ids=["pipe", "terminal"])
+def test_reader_that_has_gone_is_the_destinations_error(
+    ends: Callable[[], tuple[int, int]],
+) -> None:
+    reader, writer = ends()
     destination = Destination(writer)
     os.close(reader)
     Stream(destination).feed(b"x\n", 0.0)
@@ -109,16 +112,6 @@ def test_reader_that_has_gone_is_the_destinations_error() -> None:
     assert isinstance(destination.error, BrokenPipeError)
     assert not destination
     close(destination, writer)
-
-
-def test_terminal_that_has_gone_is_a_reader_that_has() -> None:
-    shown, written = pty.openpty()
-    destination = Destination(written)
-    os.close(shown)
-    Stream(destination).feed(b"x\n", 0.0)
-    destination.drain()
-    assert isinstance(destination.error, BrokenPipeError)
-    close(destination, written)
 
 
 def test_the_first_error_is_kept() -> None:

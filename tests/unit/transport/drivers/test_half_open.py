@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from orcalike.transport.config import StackConfig
-from orcalike.transport.drivers import half_open, listener
+from orcalike.transport.drivers import half_open, listener, sockets
 from orcalike.transport.drivers.complaints import EVERY, Complaints
 from orcalike.transport.drivers.half_open import HalfOpen
 from orcalike.transport.drivers.handshake import MAGIC
@@ -74,6 +74,27 @@ def test_bad_connections_are_logged_once_a_second_with_a_count() -> None:
     complaints.count(2 * EVERY)
     assert lines == ["bad 0", "999 more connections refused since"]
     assert complaints.deadline() is None
+
+
+def test_connections_for_a_group_that_is_not_here_are_counted_too() -> None:
+    lines: list[str] = []
+    listening, address = sockets.listen("tcp:127.0.0.1:0")
+    shared = listener.Listener(lambda level, text: lines.append(text))
+    shared.listen(listening, address)
+    pump, tries = Pump(), 40
+    pump.listen_by(shared, "group")
+    for _ in range(tries):
+        with sockets.connect(address) as sock:
+            sock.setblocking(True)
+            sock.sendall(hello("l\N{LATIN SMALL LETTER O WITH DIAERESIS}we", "", 77))
+            poller = select.poll()
+            poller.register(sock, select.POLLIN)
+            while not poller.poll(1):
+                pump.handle()
+    assert lines[0] == "a connection was refused: the group l\\xf6we is not here"
+    assert len(lines) < tries
+    pump.close_all()
+    shared.close()
 
 
 Ends = Callable[..., End]
