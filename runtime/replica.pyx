@@ -23,7 +23,7 @@ from libc.stdlib cimport calloc, free
 
 from orcalike.runtime.invocation cimport Invoker, refuse_loop
 from orcalike.transport.drivers.deferral cimport ask_also
-from orcalike.transport.drivers.look cimport ring_has_news
+from orcalike.transport.drivers.look cimport ring_is_stale
 
 cdef extern from "Python.h":
     Py_ssize_t PyVectorcall_NARGS(size_t) noexcept
@@ -167,7 +167,7 @@ cdef PyObject* call_method(PyObject* self, PyObject* const* args, size_t flags, 
             return (<Method>self).call((<Method>self).code, args, flags, names)
         return (<Method>self).slow(self, args, flags, names)
     order = (<Replica>found).invoker.order[0]
-    if order is not NULL and ring_has_news(order):
+    if order is not NULL and ring_is_stale(order):
         return (<Method>self).slow(self, args, flags, names)    # what others have written is applied first
     (<Replica>found).flags = LOCKED
     (<Replica>found).owner = slot

@@ -34,7 +34,7 @@ cdef extern from "ring/order.h" nogil:
         unsigned row
         uint32_t incarnation
         int is_out
-        uint64_t next, scanned, least
+        uint64_t next, scanned, least, handed
         unsigned char* own_lane
         uint64_t head, freed
         uint64_t members

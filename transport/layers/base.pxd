@@ -75,7 +75,7 @@ cdef class Core:
     cdef public object alarm         # a pipe by which these wake this member, an Alarm; or None
     cdef uint64_t inputs            # how many there were
     cdef public Layer ear           # the layer that goes on when it was written to, and at each cast; or None
-    cdef const void* order          # of an order in shared memory: what `ring_has_news` looks at; or NULL
+    cdef const void* order          # of an order in shared memory: what `ring_is_stale` looks at; or NULL
     cdef public int waiting         # how many threads wait for something: others' writes are looked for at once
     cdef Futex futex                # what others wake by an order in shared memory; or None
     cdef bint dozes                 # one of these threads sleeps on it, or is about to: the `alarm` need not be set

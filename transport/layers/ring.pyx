@@ -287,8 +287,9 @@ cdef class SharedOrder(MappedOrder):
         self.listen()
 
     cdef int advance(self) except -1:
-        """Let the others know what is applied here: they may overwrite it."""
+        """All that was taken has run: reads do not wait for it, and the others may overwrite it, if there is room for more here."""
         cdef ring_member* m = &self.segment.member
+        m.handed = m.next
         if self.has_credit and m.next != self.published:
             self.published = m.next
             ring_advance(m)

@@ -32,6 +32,7 @@ struct ring_member {
     uint32_t reserve; /* slots that packets leave to fences */
 
     uint64_t next, scanned, least;
+    uint64_t handed; /* all below has run here: `next` is ahead while a thread hands up what it has taken */
     uint64_t published; /* of `next`, in the own row */
     uint64_t began; /* the slot after the view in which this member joined */
     uint64_t half_at; /* the slot from which the others are to be woken again, at half a ring */
@@ -71,7 +72,7 @@ static inline uint64_t ring_lap(const struct ring_member *m, uint64_t slot)
     return ((slot >> m->slots_log) + 1) & RING_LAP_MASK;
 }
 
-/* Whether there is something to apply: what each read looks at.
+/* Whether there is something to take.
  *
  * Any lap but the one before is news. With `== lap` a member that was expelled and overrun would see
  * none for good, and read old values. */
@@ -79,6 +80,12 @@ static inline int ring_has_news(const struct ring_member *m)
 {
     uint64_t word = ring_get_acquire(ring_slot(m, m->next));
     return ring_lap_of(word) != ring_lap_before(m, m->next);
+}
+
+/* Whether something has not run here, taken or not: what each read looks at. */
+static inline int ring_is_stale(const struct ring_member *m)
+{
+    return m->handed != m->next || ring_has_news(m);
 }
 
 /* Whether another member has not applied this member's last packet, or there is no other member: then no one

@@ -2,7 +2,7 @@
  *
  * To write: `ring_room`, marshal into the lane in place, `ring_append`, apply all up to the slot that it
  * returns, `ring_wake` (also after a view, and if this member is out by then). To apply: `ring_next` until it returns 0, and for each entry: decode,
- * `ring_is_in`, call, `ring_applied`; then `ring_advance`. To read: if `ring_has_news`, apply first.
+ * `ring_is_in`, call, `ring_applied`; then `ring_advance`. To read: if `ring_is_stale`, apply first.
  *
  * A packet is in the order from one compare-and-swap on. No member holds anything meanwhile, so no
  * member's end or sleep stops the others, and nothing is to be repaired.
