@@ -11,6 +11,10 @@ a part of each in turn. So the extra memory is bounded, and what is slowed down 
 alone, to an object that is larger than that; those to small ones wait for a few pieces at the most.
 An object with a queue from before the snapshot is packed when that has run.
 
+All parts are made by the thread that runs in the stack, and no other goes on there meanwhile: a
+snapshot is in the middle of one part at a time. Where another thread comes to an object's turn (a pop-up,
+or one that lets a mutex go), it leaves the object held, and has it packed there.
+
 What cannot be given (a type that does not travel, a `snapshot` that raises) ends the snapshot and not
 the giver: the joiner is notified of the reason.
 
@@ -22,9 +26,9 @@ from __future__ import annotations
 import logging
 import struct
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import groupby
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from orcalike.runtime.call import Call, waiting_calls
 from orcalike.runtime.changes import Change
@@ -38,6 +42,7 @@ from orcalike.runtime.state import give_state, what
 from orcalike.runtime.stream_encoder import Encoder
 from orcalike.runtime.task import KEPT, OVER, Task, queued_at
 from orcalike.runtime.time_budget import TimeBudget
+from orcalike.transport.layers.base import Core, Layer
 
 HEAD, ENDED, TABLE, OBJECT, STATE, TASK, DONE, END = range(1, 9)
 """The kinds of parts: DONE is the end of an object, END that of the state, with the number of objects."""
@@ -54,6 +59,7 @@ BATCH = 256
 _log = logging.getLogger("orcalike")
 
 Part = tuple[int, int, bytes | memoryview]
+T = TypeVar("T")
 
 
 if TYPE_CHECKING:
@@ -62,6 +68,7 @@ if TYPE_CHECKING:
         """The runtime, as far as giving its state takes it."""
 
         chain: bytes | None
+        core: Core
 
         @property
         def sender(self) -> Sender:
@@ -90,6 +97,9 @@ if TYPE_CHECKING:
         def more_state(self) -> None:
             """A piece that a joiner waits for may be there now."""
 
+        def proceed_with(self, layer: Layer) -> None:
+            """Have it go on where the stack runs."""
+
 
 class _Packing(Task):
     """Packs an object in its turn, and holds it until what is left of it is given."""
@@ -99,7 +109,38 @@ class _Packing(Task):
         self.for_write = for_write
 
     def run(self) -> int:
-        return KEPT if self.share.hold(self) else OVER
+        return KEPT if self.share.snapshot.donor.take_turn(self) else OVER
+
+    def run_later(self) -> None:
+        """The turn had come on another thread, which has left the object held."""
+        if not self.share.hold(self):
+            self.finished()
+
+
+class _Turns(Layer):
+    """What has come to snapshots on threads that did not run in the stack."""
+
+    def __init__(self, donor: Donor) -> None:
+        super().__init__(donor.runtime.core)
+        self.donor = donor
+        self.tasks: deque[_Packing] = deque()
+        """Of objects whose turn has come."""
+
+    def add(self, task: _Packing) -> None:
+        """Pack this one where the stack runs."""
+        self.tasks.append(task)
+        self.donor.runtime.proceed_with(self)
+
+    def proceed(self) -> None:
+        self.donor.run_aside(self._go_on)
+
+    def _go_on(self) -> None:
+        failure = self.donor.failure
+        if failure is not None:
+            for snapshot in list(self.donor.snapshots):
+                snapshot.fail(failure)
+        while self.tasks:
+            self.tasks.popleft().run_later()
 
 
 class _Share:
@@ -112,7 +153,7 @@ class _Share:
         self.waits = False
         """What was queued before the snapshot has not run yet."""
         self.over = False
-        """All parts have been made."""
+        """All parts have been made, or no more are wanted."""
         self.task: _Packing | None = None
         """What holds the object until then."""
 
@@ -170,8 +211,7 @@ class _Share:
         task, self.task = self.task, None
         if task is not None:
             self.snapshot.held.remove(self)
-            runtime = self.snapshot.donor.runtime
-            runtime.budget.run_aside(runtime.sender.driver, task.finished)
+            self.snapshot.donor.run_aside(task.finished)
 
 
 class Snapshot:
@@ -212,8 +252,9 @@ class Snapshot:
 
     def __next__(self) -> bytes:
         """Raises what stands against giving the state."""
-        if self.failure is not None:
-            raise self.failure
+        failure = self.failure or self.donor.failure
+        if failure is not None:
+            raise failure
         piece = bytearray()
         size = self.donor.piece_max
         part_max = size - PART.size
@@ -306,15 +347,16 @@ class Donor:
         self.runtime = runtime
         self.piece_max, self.kept_max = PIECE_MAX, KEPT_MAX
         self.snapshots: set[Snapshot] = set()
+        self._turns = _Turns(self)
         self.failure: Exception | None = None
         """Why this replica's state is not the group's."""
         self._said: set[str] = set()
 
     def fail(self, error: Exception) -> None:
-        """This replica has diverged: its state is for no joiner, not even the rest of it."""
+        """This replica has diverged, on whatever thread: its state is for no joiner, nor is the rest of it."""
         self.failure = error
-        for snapshot in list(self.snapshots):
-            snapshot.fail(error)
+        if self.snapshots:
+            self.runtime.proceed_with(self._turns)
 
     def give(self) -> Snapshot:
         """The state as it stands now. Raises ReplicaDivergence if it is not the group's."""
@@ -330,14 +372,27 @@ class Donor:
         for snapshot in self.snapshots:
             snapshot.held.clear()
         self.snapshots.clear()
+        self._turns.tasks.clear()
 
     def pack(self, replica: Replica) -> None:
         """Pack an object that is about to change; what is not packed is waited for in its queue."""
         shares, replica.snapshots = replica.snapshots or [], None
         replica.unmark(UNPACKED)
         for share in shares:
-            if not share.snapshot.packed(share):
+            if not self.run_aside(share.snapshot.packed, share):
                 _Packing(share, for_write=True).submit_for([replica])
+
+    def take_turn(self, task: _Packing) -> bool:
+        """An object's turn has come, on whatever thread: whether it is to be held."""
+        if not self.runtime.sender.driver.has_this_thread():
+            self._turns.add(task)
+            return True
+        return self.run_aside(task.share.hold, task)
+
+    def run_aside(self, function: Callable[..., T], *args: object) -> T:
+        """Run something of a snapshot, and let no other thread take this one's place in the stack."""
+        runtime = self.runtime
+        return runtime.budget.run_aside(runtime.sender.driver, function, *args)
 
     def say(self, error: Exception) -> None:
         """Log why the state cannot be given, once."""

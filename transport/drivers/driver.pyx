@@ -203,6 +203,10 @@ cdef class Driver:
         """Whether this thread is the one that runs in the stack."""
         return True
 
+    def has_this_thread(self):
+        """The same, for what is written in Python."""
+        return self.is_inside()
+
     def call(self, function, *args):
         """Run one of the stack's inputs: `function(*args, now)`, and send what comes of it."""
         function(*args, self.clock())
