@@ -412,9 +412,9 @@ class Group:
     def _abandon(self) -> None:
         """This is a forked child: the group is its parent's."""
         if not self._closed:
-            self._runtime.sender.failure = GroupClosed(
-                "a forked child has no group: join in the child"
-            )
+            closed = GroupClosed("a forked child has no group: join in the child")
+            sender = self._runtime.sender
+            sender.failure = sender.no_outcomes = closed
             self._let_go()
             self._session.abandon()
 

@@ -12,7 +12,7 @@ from functools import partial
 from orcalike.runtime.divergence import diverged
 from orcalike.runtime.errors import ObjectDropped, ReplicaDivergence, TooManyWaiting, Unreadable
 from orcalike.runtime.invariants import check_invariants
-from orcalike.runtime.invocation import annotate, complain
+from orcalike.runtime.invocation import annotate, complain, withdrawal_error
 from orcalike.runtime.raising import own
 from orcalike.runtime.state import set_state, state_of
 from orcalike.runtime.task import go_on
@@ -22,6 +22,7 @@ from orcalike.runtime.invocation cimport Invocation, blocking
 from orcalike.runtime.operation cimport ARGS_MAX, POPUP, UNDO, Atomic, Operation
 from orcalike.runtime.replica cimport (
     BYTES_MAX,
+    CLOSED,
     DROPPED,
     READ,
     STRICT,
@@ -79,7 +80,8 @@ cdef class Call(Task):
         `brief`: another thread runs the calls that come for the object meanwhile. `on_loop`: an event
         loop stands still until it is over, so it fails if its guard is false.
         """
-        self.source, self.invocation, self.changes_nothing = None, invocation, True
+        self.source, self.invocation = None, invocation
+        self.is_read = self.changes_nothing = True
         self.brief, self.on_loop = brief, on_loop
         return self
 
@@ -107,6 +109,10 @@ cdef class Call(Task):
         cdef object result = None
         cdef object failure = None
         cdef object guard
+        for replica in self.replicas:
+            if replica.flags & CLOSED:      # the group was left while it queued
+                self.fail(self.runtime.sender.failure)
+                return OVER
         self.thread = PyThread_get_thread_ident()
         self.attempts += 1
         for replica in self.replicas:
@@ -152,18 +158,9 @@ cdef class Call(Task):
     cdef int let_wait(self) except -1:
         """Enter the waiting lists of its objects, where it is not in them."""
         cdef Replica replica
-        if self.source is None:
-            replica = self.replicas[0]
-            if self.invocation is None or self.invocation in replica.readers:
-                pass
-            elif self.on_loop:
-                self.fail(blocking(self.function))
-            elif len(replica.readers) >= TASKS_MAX:
-                self.fail(too_many(replica))
-            else:
-                replica.readers[self.invocation] = self
-                replica.flags |= WAITING
-        elif self.departed:             # withdrawn, as what waited when its caller left
+        if self.is_read:
+            return self.let_reader_wait()
+        if self.departed:               # withdrawn, as what waited when its caller left
             self.end_waiting()
         elif not self.waits and not self.finds_room():
             self.end_waiting()
@@ -177,6 +174,27 @@ cdef class Call(Task):
             self.runtime.waiting[self.source, self.ticket] = self
         if self.runtime.sender.failure is not None:
             self.fail(self.runtime.sender.failure)     # nothing is left that could wake it
+        return 0
+
+    cdef int let_reader_wait(self) except -1:
+        """Of a read: wait at the object, where nothing stands against it."""
+        cdef Replica replica = self.replicas[0]
+        cdef object error
+        if self.on_loop:
+            error = blocking(self.function)
+        elif len(replica.readers) >= TASKS_MAX:
+            error = too_many(replica)
+        else:
+            replica.readers[self.invocation] = self
+            replica.flags |= WAITING
+            # What ends it meanwhile says so first, and then looks for it: so one of the two finds it.
+            error = self.runtime.sender.failure
+            if error is None and self.invocation.withdrawn is not None:
+                error = withdrawal_error(self.invocation)
+            if error is None or replica.readers.pop(self.invocation, None) is None:
+                return 0
+        self.fail(error)
+        return 0
 
     cdef bint finds_room(self) except -1:
         """Whether it may wait; else it is over, at each replica alike.
@@ -346,11 +364,11 @@ cdef class Call(Task):
         annotate(error, self.function, self.replicas[0])
         complain(self.function, error)
 
-    def fail(self, error):
-        """It will not run any more: tell the caller, where that is here."""
+    cpdef int fail(self, object error) except -1:
         if self.invocation is not None:
             self.runtime.sender.lose(self.invocation, error)
             self.invocation = None
+        return 0
 
     cdef int over(self, object result, object error) except -1:
         """It has run: the objects may have changed, and the caller may know."""

@@ -125,6 +125,9 @@ class Drop(Change):
         if self.invocation is not None:
             self.invocation.set_result(None)
 
+    def fail(self, error: BaseException) -> int:
+        return _lose(self, error)
+
 
 class ViewChange(Change):
     """Of objects that are bound together: withdrawals, then the hooks."""
@@ -188,12 +191,16 @@ class Fence(Task):
     """Done when all that was ordered before it has run."""
 
     def __init__(self, invocation: Invocation[None]) -> None:
-        self.invocation = invocation
+        self.invocation: Invocation[None] | None = invocation
         self.changes_nothing = True
 
     def run(self) -> int:
-        self.invocation.set_result(None)
+        if self.invocation is not None:
+            self.invocation.set_result(None)
         return OVER
+
+    def fail(self, error: BaseException) -> int:
+        return _lose(self, error)
 
 
 _KINDS: dict[str, type[Change]] = {change.kind: change for change in (Withdrawal, Drop, ViewChange)}
@@ -202,6 +209,14 @@ _KINDS: dict[str, type[Change]] = {change.kind: change for change in (Withdrawal
 def unpack_change(runtime: Changing, kind: str, *fields: Any) -> Change:
     """The change that `Change.pack` gave."""
     return _KINDS[kind].unpack(runtime, *fields)
+
+
+def _lose(change: Drop | Fence, error: BaseException) -> int:
+    """Its outcome will not come here."""
+    if change.invocation is not None:
+        change.invocation.set_error(error)
+        change.invocation = None
+    return 0
 
 
 def take_out(call: Call, error: Exception | None) -> None:

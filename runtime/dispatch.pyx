@@ -412,9 +412,9 @@ cdef class Runtime(Layer):
         cdef Left left = Left(error, self)
         for replica in self.replicas:
             if replica is not None:
-                replica.let_go(left)
+                replica.let_go(left, error)
         for replica, _ in self.table.remains():
-            replica.let_go(left)
+            replica.let_go(left, error)
 
     def bar(self, error):
         """Until there is a view again `error` ends what is under way, and all calls.

@@ -57,6 +57,7 @@ cdef class Invoker:
     cdef Invocation last            # that which was made last and not waited for, until it is done; or None
     cdef const void** order         # -> `Core.order` of the stack: what reads look at
     cdef readonly uint64_t reads_slow   # reads that could not run at once
+    cdef public object no_outcomes  # why none comes to this process, a forked child; None in all others
     cdef public bint watching       # coroutines that wait long will be noticed
     cdef int watch(self) except -1
     cdef int forget(self, Invocation invocation) noexcept

@@ -48,6 +48,7 @@ class Invoker:
     """What carries invocations out: a member's `Sender`, or `Left` in its place."""
 
     watching: bool
+    no_outcomes: Exception | None
     @property
     def reads_slow(self) -> int: ...
     def withdraw(self, invocation: Invocation[Any], why: str) -> bool: ...

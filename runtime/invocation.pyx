@@ -163,6 +163,8 @@ cdef class Invocation(Waitable):
             limit = nanoseconds(timeout)    # Python code: the outcome may come meanwhile
             invoker = self.invoker          # which the outcome takes away
             if invoker is not None:
+                if invoker.no_outcomes is not None:
+                    raise fresh(invoker.no_outcomes)
                 return invoker.await_outcome(self, limit, False)
             if self.outcome == UNDER_WAY:
                 raise RuntimeError("this invocation was never sent")

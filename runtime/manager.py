@@ -432,6 +432,9 @@ class Manager:
         for replica in self.runtime.replicas:
             if replica is not None:
                 replica.fail_reads(error)
+                for task in queued_at(replica):
+                    if not task.is_read:  # a read shows the state that there is
+                        task.fail(error)
 
     # State.
 

@@ -286,7 +286,10 @@ cdef class Replica:
         return 0
 
     def withdraw_read(self, invocation):
-        """A read of this process shall not run, where it has not begun; whether it waited here."""
+        """A read of this process shall not run; whether it waited here, and is out.
+
+        If it does not, a thread tries its guard, or runs it: that one sees to the rest.
+        """
         if self.readers.pop(invocation, None) is not None:
             return True
         for read in self.queue or ():
@@ -315,8 +318,7 @@ cdef class Replica:
         self.arguments = None
         if self.object is None:         # it was ended here, as the group did not
             self.object, self.remains = shared, None
-        self.queue = deque([task for task in self.queue or ()
-                            if getattr(task, "source", 0) is None])
+        self.queue = deque([task for task in self.queue or () if task.is_read])
         self.waiting, self.readers, self.bonds = {}, {}, {}
         self.queue_bytes = self.waiting_bytes = 0       # reads have no size
         self.full = False
@@ -331,12 +333,17 @@ cdef class Replica:
         """Its state is the group's again: what runs from here on runs on that."""
         self.in_use = False
 
-    def let_go(self, Invoker left not None):
-        """The group was left: the object's life is the program's business from here on.
+    def let_go(self, Invoker left not None, error):
+        """The group was left, which `error` says: the object's life is the program's business from here on.
 
         `left` answers in the sender's place. An object that the program keeps does not keep the
-        runtime, and with it the member: the calls that wait here never run, and go.
+        runtime, and with it the member: the calls that wait or queue here never run, and go.
         """
+        queue, self.queue = self.queue, None
+        self.flags &= ~<unsigned int>QUEUED
+        if self.invoker.no_outcomes is None:
+            for task in queue or ():
+                task.fail(error)
         self.invoker = left
         self.waiting, self.readers, self.bonds = {}, {}, {}
         self.snapshots = self.pending = None

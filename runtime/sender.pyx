@@ -445,6 +445,8 @@ cdef class Sender(Invoker):
         return 0
 
     cdef int watch(self) except -1:
+        if self.no_outcomes is not None:
+            raise fresh(self.no_outcomes)
         if self.pack.gathers:
             self.driver.kick()
         if not self.watching:

@@ -26,10 +26,12 @@ cdef class Task:
     cdef bint applied               # it has run, and so has what it has let run
     cdef bint relieved              # another thread went on with the order while this one ran it
     cdef public bint waits          # it is in the waiting lists of its objects
+    cdef readonly bint is_read      # it is this process's own, and no other replica knows it
     cpdef Task at(self, uint64_t seqno, uint32_t index, uint64_t stamp)
     cpdef int run(self) except -1
     cdef int attempt(self) except -1
     cdef int refuse(self, object error) except -1
+    cpdef int fail(self, object error) except -1
     cdef int hand_on(self, Replica replica) except -1
 
 

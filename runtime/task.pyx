@@ -44,6 +44,10 @@ cdef class Task:
         self.run()
         return 0
 
+    cpdef int fail(self, object error) except -1:
+        """Its outcome will not come here: tell the caller, if it is here."""
+        return 0
+
     cdef int hand_on(self, Replica replica) except -1:
         """Lets a mutex go that it held; what waited for it runs."""
         return hand_on(replica)
@@ -253,9 +257,9 @@ cdef int wake(Task task) except -1:
         if replica.changed:
             replica.changed = False
             for invocation in PyDict_Keys(replica.readers):
-                call = replica.readers.get(invocation)
-                if call is not None and call.attempt() == OVER:     # else it was withdrawn meanwhile
-                    replica.readers.pop(invocation, None)
+                call = replica.readers.pop(invocation, None)
+                if call is not None:    # else it was withdrawn meanwhile
+                    call.attempt()
             if 4 * <Py_ssize_t>len(replica.waiting) < replica.waiting_peak:
                 replica.waiting_peak = len(replica.waiting)
                 replica.waiting = dict(replica.waiting)     # without the places of what has gone
