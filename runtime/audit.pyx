@@ -17,6 +17,7 @@ from orcalike.runtime import extension_types
 from orcalike.runtime.errors import NotSerializable
 from orcalike.runtime.state import plain_state, what
 from orcalike.runtime.stream_encoder import encode_nothing
+from orcalike.transport.wording import repr_of
 
 from orcalike.runtime.marshal cimport Codec
 from orcalike.runtime.operation cimport Operation
@@ -146,7 +147,7 @@ cpdef object why_not(Codec codec, Replica replica):
     except RuntimeError:                # a local method changes it meanwhile
         return None
     except Exception as error:
-        return f"{what(replica.name)}: its snapshot raised {error!r}"
+        return f"{what(replica.name)}: its snapshot raised {repr_of(error)}"
     return refused_by_encoding(codec, replica)
 
 
@@ -155,7 +156,7 @@ cdef object refused_by_encoding(Codec codec, Replica replica):
     try:
         state = plain_state(replica)
     except Exception as error:
-        return f"{what(replica.name)}: its snapshot raised {error!r}"
+        return f"{what(replica.name)}: its snapshot raised {repr_of(error)}"
     try:
         encode_nothing(codec, state, what(replica.name))
     except NotSerializable as error:

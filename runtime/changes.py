@@ -17,6 +17,7 @@ from orcalike.runtime.invocation import Invocation, withdrawal_error
 from orcalike.runtime.replica import DROPPED, Replica
 from orcalike.runtime.task import OVER, Task
 from orcalike.transport.view import Member
+from orcalike.transport.wording import repr_of
 
 if TYPE_CHECKING:
     from orcalike.runtime.calling import Calling
@@ -169,7 +170,7 @@ class ViewChange(Change):
                     self.runtime.shadow.run_hook(replica, hook, title, member)
                 check_invariants(shared, info, replica.name, title)
             except Exception as error:
-                _log.warning("%s of %r raised %r", hook, replica.name, error)
+                _log.warning("%s of %r raised %s", hook, replica.name, repr_of(error))
                 raise
 
         call = Call(self.runtime, Hook(run, title), 0, None).of(None, 0, None)

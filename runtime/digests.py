@@ -50,7 +50,7 @@ from orcalike.runtime.state_digest import Look
 from orcalike.runtime.task import OVER, Task
 from orcalike.transport.errors import OrcalikeError, ProtocolError
 from orcalike.transport.view import Member, View
-from orcalike.transport.wording import listed
+from orcalike.transport.wording import listed, repr_of
 
 if TYPE_CHECKING:
     from orcalike.runtime.calling import Calling
@@ -274,7 +274,7 @@ class Digests:
                 else look.digest_of_values(values_of(replica.object))
             )
         except Exception as error:  # noqa: BLE001 - of the user's code, or of this process alone
-            _log.info("no digest of the state of %r: %r", replica.name, error)
+            _log.info("no digest of the state of %r: %s", replica.name, repr_of(error))
             self._unreported[place] = NONE
         if self._here != place[0]:
             self._here, self._values_here = place[0], 0

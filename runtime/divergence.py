@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Protocol
 from orcalike.runtime.errors import ReplicaDivergence
 from orcalike.runtime.invocation import name_of
 from orcalike.runtime.replica import FAULTY, Replica
+from orcalike.transport.wording import repr_of
 
 if TYPE_CHECKING:
     from orcalike.runtime.events import Events
@@ -66,7 +67,7 @@ def diverged(
     else:
         place = "" if where is None else f" of {where.name!r}"
         why = (
-            f"{name_of(operation)}{place} ended with {error!r} here, which is no result but "
+            f"{name_of(operation)}{place} ended with {repr_of(error)} here, which is no result but "
             "a fault of this process"
         )
     failure = ReplicaDivergence(

@@ -43,6 +43,7 @@ from orcalike.runtime.stream_encoder import Encoder
 from orcalike.runtime.task import KEPT, OVER, Task, queued_at
 from orcalike.runtime.time_budget import TimeBudget
 from orcalike.transport.layers.base import Core, Layer
+from orcalike.transport.wording import repr_of, text_of
 
 HEAD, ENDED, TABLE, OBJECT, STATE, TASK, DONE, END = range(1, 9)
 """The kinds of parts: DONE is the end of an object, END that of the state, with the number of objects."""
@@ -396,7 +397,7 @@ class Donor:
 
     def say(self, error: Exception) -> None:
         """Log why the state cannot be given, once."""
-        text = str(error) or repr(error)
+        text = text_of(error) or repr_of(error)
         if text not in self._said and len(self._said) < 256:
             self._said.add(text)
             _log.error("a joiner does not get the state of the group from here: %s", text)
@@ -481,7 +482,7 @@ class Donor:
         try:
             state = give_state(self.runtime.budget, self.runtime.sender.driver, replica)
         except Exception as error:
-            raise NotSerializable(f"{what(name)}: its snapshot raised {error!r}") from error
+            raise NotSerializable(f"{what(name)}: its snapshot raised {repr_of(error)}") from error
         encoder = Encoder(self.runtime.sender.codec, state, what(name), self.piece_max - PART.size)
         while (piece := encoder.next_piece()) is not None:
             yield STATE, number, piece

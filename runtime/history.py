@@ -35,6 +35,7 @@ from orcalike.transport.drivers.driver import clock
 from orcalike.transport.errors import ProtocolError
 from orcalike.transport.view import Member, View
 from orcalike.transport.wire.digest import blake2b
+from orcalike.transport.wording import repr_of, text_of
 
 NEVER_RAN = (InvocationCancelled, ObjectDropped, ProtocolError, TooManyWaiting)
 """How invocations end that did not run and never will, beside a withdrawal for the time."""
@@ -255,7 +256,7 @@ def hash_of(data: bytes, size: int = 8) -> str:
 
 def describe(error: BaseException) -> str:
     """What stands for an exception: the same at each replica."""
-    return f"{type(error).__name__}: {error}"
+    return f"{type(error).__name__}: {text_of(error)}"
 
 
 def _message(
@@ -294,7 +295,7 @@ def _encode(line: dict[str, object]) -> bytes:
     try:
         return _dump(line)
     except (TypeError, ValueError):  # keys that JSON has not, or a value that holds itself
-        shown = {name: value if _plain(value) else repr(value) for name, value in line.items()}
+        shown = {name: value if _plain(value) else repr_of(value) for name, value in line.items()}
         return _dump(shown)
 
 

@@ -10,6 +10,7 @@ from typing import Any
 
 from orcalike.runtime.classes import ClassInfo
 from orcalike.runtime.errors import InvariantBroken
+from orcalike.transport.wording import repr_of
 
 
 def check_invariants(
@@ -25,9 +26,9 @@ def check_invariants(
         except (MemoryError, RecursionError, ImportError):
             raise
         except Exception as error:
-            raise _broken(invariant, info, name, ran, f"it raised {error!r}") from error
+            raise _broken(invariant, info, name, ran, f"it raised {repr_of(error)}") from error
         if holds is not None and not holds:
-            raise _broken(invariant, info, name, ran, f"it returned {holds!r}") from failure
+            raise _broken(invariant, info, name, ran, f"it returned {repr_of(holds)}") from failure
 
 
 def _broken(invariant: Any, info: ClassInfo, name: str, ran: str, how: str) -> InvariantBroken:

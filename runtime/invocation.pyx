@@ -31,6 +31,7 @@ cdef extern from "_sending.h":
 from orcalike.runtime.durations import seconds_of
 from orcalike.runtime.errors import BlockingInLoop, InvocationCancelled, InvocationTimeout
 from orcalike.runtime.raising import fresh
+from orcalike.transport.wording import repr_of
 from orcalike.transport.drivers.deferral cimport drop_later, hold
 from orcalike.transport.drivers.driver cimport Waitable
 from orcalike.transport.layers.base cimport NEVER
@@ -302,7 +303,7 @@ cdef int send_to(PyObject* coroutine, PyObject* value, PyObject** result) except
                 outcome, is_over = None, False      # as a bare `yield`
             else:
                 it.invocation, is_over = None, True
-                outcome = invocation.take()
+                outcome = invocation.value if invocation.outcome == RESULT else raise_in_coroutine(invocation)
             Py_INCREF(outcome)
             result[0] = <PyObject*>outcome
             return PYGEN_RETURN if is_over else PYGEN_NEXT
@@ -311,6 +312,14 @@ cdef int send_to(PyObject* coroutine, PyObject* value, PyObject** result) except
 
 
 orcalike_enable_sending(<PyTypeObject*>InvocationCoroutine, send_to)
+
+
+cdef object raise_in_coroutine(Invocation invocation):
+    """Raise its failure where a coroutine ends: a StopIteration would be taken for its result (PEP 479)."""
+    try:
+        return invocation.take()
+    except StopIteration as error:
+        raise RuntimeError("coroutine raised StopIteration") from error
 
 
 cdef int none_in_a_row() noexcept:
@@ -426,17 +435,19 @@ def resolve(future):
 
 def annotate(error, operation, replica):
     """Note on an exception where it was raised."""
-    if hasattr(error, "add_note"):
-        name = name_of(operation)
-        where = "" if replica is None else f" of {replica.name!r}"
-        error.add_note(f"in {name}{where}")
+    name = name_of(operation)
+    where = "" if replica is None else f" of {replica.name!r}"
+    try:
+        BaseException.add_note(error, f"in {name}{where}")
+    except TypeError:
+        pass                            # its class keeps something else under the name of the notes
 
 
 def complain(operation, error):
     """Log a failure that was not asked for."""
     if not isinstance(error, InvocationCancelled):
         name = name_of(operation)
-        _log.warning("%s failed, and its outcome was not asked for: %r", name, error)
+        _log.warning("%s failed, and its outcome was not asked for: %s", name, repr_of(error))
 
 
 cdef object running_loop():

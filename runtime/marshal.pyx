@@ -33,6 +33,7 @@ from msgpack import ExtType, Packer, unpackb
 from orcalike.runtime import extension_codes, extension_types
 from orcalike.runtime.errors import NotSerializable, Unreadable
 from orcalike.transport.errors import OrcalikeError, ProtocolError
+from orcalike.transport.wording import repr_of, text_of
 
 from orcalike.runtime.plain cimport (
     INLINE,
@@ -372,9 +373,9 @@ cdef object unpack(Codec codec, const unsigned char* data, Py_ssize_t size):
         raise
     except Exception as error:
         if is_the_programs(error):
-            raise Unreadable(f"it could not be made: {error!r}") from error
+            raise Unreadable(f"it could not be made: {repr_of(error)}") from error
         raise ProtocolError(
-            f"a value arrived that cannot be read: {type(error).__name__}: {error}"
+            f"a value arrived that cannot be read: {type(error).__name__}: {text_of(error)}"
         ) from error
 
 
@@ -524,7 +525,7 @@ cdef str shown(object key):
         if '"' not in text:
             text = f'"{text[1:len(text) - 1]}"'
     elif kind in (int, float, bool, bytes) or key is None:
-        text = repr(key)
+        text = repr_of(key)             # a long int has no digits that may be shown
     else:
         return f"<{kind.__name__}>"
     return text if len(text) <= NAME_MAX else text[:NAME_MAX] + "..."

@@ -26,6 +26,7 @@ from orcalike.runtime.state import plain_state_of, set_plain_state_of
 from orcalike.runtime.stream_decoder import decode_whole
 from orcalike.runtime.stream_encoder import encode_whole
 from orcalike.transport.errors import OrcalikeError
+from orcalike.transport.wording import repr_of
 
 SHOWN_MAX = 60
 """Characters of a value that an error shows."""
@@ -235,5 +236,5 @@ def _unlike(value: Any) -> Any:
 
 
 def _show(value: object) -> str:
-    text = repr(value)
+    text = repr_of(value)
     return text if len(text) <= SHOWN_MAX else f"{text[:SHOWN_MAX]}..."

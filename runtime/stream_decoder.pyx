@@ -13,6 +13,7 @@ from libc.string cimport memcpy
 from orcalike.runtime import extension_codes, extension_types
 from orcalike.runtime.errors import ReplicaDivergence, Unreadable
 from orcalike.transport.errors import OrcalikeError, ProtocolError
+from orcalike.transport.wording import text_of
 
 from orcalike.runtime.marshal cimport Codec
 from orcalike.runtime.plain cimport Py_DECREF, get_simple, load
@@ -245,7 +246,7 @@ cdef class Decoder:
         except (OrcalikeError, MemoryError):
             raise
         except Exception as error:
-            self.refuse(f"has an array that cannot be: {error}")
+            self.refuse(f"has an array that cannot be: {text_of(error)}")
         return 0
 
     cdef int end_payload(self) except -1:
@@ -271,7 +272,7 @@ cdef class Decoder:
         except (OrcalikeError, MemoryError, RecursionError):
             raise
         except Exception as error:
-            self.refuse(f"has a part that cannot be: {type(error).__name__}: {error}")
+            self.refuse(f"has a part that cannot be: {type(error).__name__}: {text_of(error)}")
         return self.add(value)
 
     cdef int add(self, object value) except -1:
@@ -296,7 +297,7 @@ cdef class Decoder:
             else:
                 (<list>frame.items).append(value)
         except TypeError as error:
-            self.refuse(f"has a key that cannot be: {error}")
+            self.refuse(f"has a key that cannot be: {text_of(error)}")
         frame.left -= 1
         return self.close_full()
 
@@ -325,7 +326,7 @@ cdef class Decoder:
         except (OrcalikeError, MemoryError, RecursionError):
             raise
         except Exception as error:
-            self.refuse(f"has a part that cannot be: {type(error).__name__}: {error}")
+            self.refuse(f"has a part that cannot be: {type(error).__name__}: {text_of(error)}")
 
 
 def decode_whole(Codec codec, data, str what):

@@ -13,6 +13,7 @@ from libc.string cimport memcpy
 from orcalike.runtime import extension_codes, extension_types
 from orcalike.runtime.errors import NotSerializable
 from orcalike.runtime.marshal import Misfit
+from orcalike.transport.wording import text_of
 
 from orcalike.runtime.marshal cimport Codec, fits, path, require, shown
 from orcalike.runtime.plain cimport PyUnicode_AsUTF8AndSize, put_number, put_simple
@@ -151,7 +152,7 @@ cdef class Encoder:
         try:
             item = next(frame.items, frame)
         except RuntimeError as error:
-            raise Misfit(f"{error} while it was encoded") from None
+            raise Misfit(f"{text_of(error)} while it was encoded") from None
         if item is frame:
             if frame.left:
                 raise Misfit("it changed while it was encoded")

@@ -37,6 +37,7 @@ from orcalike.runtime.state import take_state, what
 from orcalike.runtime.stream_decoder import Decoder
 from orcalike.runtime.task import OVER, Task, go_on
 from orcalike.transport.errors import OrcalikeError, ProtocolError
+from orcalike.transport.wording import repr_of
 
 if TYPE_CHECKING:
     from orcalike.runtime.changes import Changing
@@ -161,7 +162,7 @@ class Taker:
             except (OrcalikeError, MemoryError, RecursionError):
                 raise
             except Exception as error:
-                raise ProtocolError(f"a part of the state that cannot be: {error!r}") from error
+                raise ProtocolError(f"a part of the state that cannot be: {repr_of(error)}") from error
 
     def _take_part(self, kind: int, number: int, data: bytes) -> None:
         if kind & ~MORE == STATE:
@@ -312,7 +313,7 @@ class Taker:
             raise
         except Exception as error:
             raise ReplicaDivergence(
-                f"{what(coming.replica.name)}: restore raised {error!r}"
+                f"{what(coming.replica.name)}: restore raised {repr_of(error)}"
             ) from error
 
     def _unpack_task(self, data: bytes) -> list[Any]:

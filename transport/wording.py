@@ -1,4 +1,4 @@
-"""Numbers with their nouns, and lists, in texts."""
+"""Numbers with their nouns, lists, and what belongs to the program, in texts."""
 
 from __future__ import annotations
 
@@ -11,6 +11,22 @@ NAMED = 10
 def counted(number: int, noun: str, nouns: str = "") -> str:
     """`1 member`, `2 members`; `nouns` if the plural is not the noun with an s."""
     return f"{number} {noun if number == 1 else nouns or noun + 's'}"
+
+
+def repr_of(value: object) -> str:
+    """`repr(value)`; where that raises, as a class of the program's may, its type and what it raised."""
+    try:
+        return repr(value)
+    except Exception as error:  # noqa: BLE001 - whatever it is, the text is only about the value
+        return f"<{type(value).__name__}, of which repr() raises {type(error).__name__}>"
+
+
+def text_of(error: BaseException) -> str:
+    """`str(error)`; where that raises, as a class of the program's may, what it raised."""
+    try:
+        return str(error)
+    except Exception as other:  # noqa: BLE001
+        return f"<str() raises {type(other).__name__}>"
 
 
 def listed(items: Collection[object]) -> str:

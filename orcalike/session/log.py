@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import logging
 import sys
 
@@ -19,8 +18,12 @@ class Fallback(logging.Handler):
         logger = logging.getLogger(record.name)
         if any(handler is not self for handler in _handlers(logger)):
             return
-        with contextlib.suppress(OSError, ValueError):  # standard error is closed
+        try:
             print(self.format(record), file=sys.stderr, flush=True)
+        except (OSError, ValueError):
+            pass  # standard error is closed
+        except Exception:  # noqa: BLE001 - what a text about the program raises ends no member
+            self.handleError(record)
 
 
 def _handlers(logger: logging.Logger | None) -> list[logging.Handler]:

@@ -33,7 +33,7 @@ from orcalike.transport.membership.coordinator import UNDER_WAY
 from orcalike.transport.record import replaced
 from orcalike.transport.stack import Stack
 from orcalike.transport.view import Member, View
-from orcalike.transport.wording import counted, listed
+from orcalike.transport.wording import counted, listed, repr_of
 
 if TYPE_CHECKING:
     import asyncio
@@ -122,7 +122,7 @@ class Session:
         pump.keys = self.options.keys
         pump.stack_for = lambda group, _: self.stack if group == self.stack.config.group else None
         pump.on_failure = lambda error: self.failed(
-            OrcalikeError(f"orcalike itself failed, and this member with it: {error!r}")
+            OrcalikeError(f"orcalike itself failed, and this member with it: {repr_of(error)}")
         )
         self._endpoint.listen_with(pump)
         return pump

@@ -38,6 +38,7 @@ import threading
 
 from orcalike.transport.drivers.errand import Errand
 from orcalike.transport.drivers.peer_processes import is_elsewhere
+from orcalike.transport.wording import repr_of
 
 from orcalike.transport.drivers.alarms cimport Alarms
 from orcalike.transport.drivers.channel cimport Channel
@@ -45,9 +46,7 @@ from orcalike.transport.drivers.deferral cimport (
     block_signals, deliver, drop, drop_later, hold, interrupted, surface,
 )
 from orcalike.transport.drivers.driver cimport Waitable, monotonic
-from orcalike.transport.drivers.lock cimport (
-    begin_lock, end_lock, try_lock, unlock, wait_lock, wait_lock_until,
-)
+from orcalike.transport.drivers.lock cimport begin_lock, end_lock, try_lock, unlock, wait_lock, wait_lock_until
 from orcalike.transport.drivers.system_calls cimport epoll_wait
 from orcalike.transport.drivers.threads cimport this_thread
 from orcalike.transport.drivers.timers cimport new_counter, new_timer, set_timer
@@ -570,7 +569,7 @@ cdef class Pump(Alarms):
         """An exception of orcalike's own: nothing can be promised after it."""
         if self.failure is None:
             self.failure = error
-            self.log(logging.CRITICAL, f"orcalike failed: {error!r}")
+            self.log(logging.CRITICAL, f"orcalike failed: {repr_of(error)}")
             if self.on_failure is not None:
                 self.on_failure(error)
 

@@ -14,6 +14,7 @@ import msgpack
 
 from orcalike.transport.errors import OrcalikeError
 from orcalike.transport.wire.control import shown
+from orcalike.transport.wording import text_of
 
 from libc.stdint cimport uint32_t
 
@@ -286,7 +287,9 @@ cdef class Donor(Layer):
 
 cdef bytes reason_of(object error):
     """Why a state could not be given or taken, as it travels."""
-    text = str(error) if isinstance(error, OrcalikeError) else f"{type(error).__name__}: {error}"
+    text = text_of(error)
+    if not isinstance(error, OrcalikeError):
+        text = f"{type(error).__name__}: {text}"
     return text.encode(errors="replace")[:REASON_MAX].decode(errors="ignore").encode()
 
 
