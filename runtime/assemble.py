@@ -10,6 +10,7 @@ from orcalike.runtime.budget import Budget
 from orcalike.runtime.digests import ALL, APART, SOME, Digests
 from orcalike.runtime.dispatch import Runtime
 from orcalike.runtime.errors import ObjectDropped, Unreadable
+from orcalike.runtime.finalizers import watch_finalizers
 from orcalike.runtime.giving import Donor
 from orcalike.runtime.long_waits import LongWaits
 from orcalike.runtime.manager import Manager
@@ -77,6 +78,7 @@ def make_runtime(
     runtime.budget.accounts = Budget(time)
     runtime.budget.host = host
     watch_collections()
+    watch_finalizers()
     runtime.events = events
     runtime.long_waits = LongWaits(runtime)
     runtime.degrees.patient = patient

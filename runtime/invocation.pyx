@@ -438,9 +438,9 @@ def annotate(error, operation, replica):
     name = name_of(operation)
     where = "" if replica is None else f" of {replica.name!r}"
     try:
-        BaseException.add_note(error, f"in {name}{where}")
-    except TypeError:
-        pass                            # its class keeps something else under the name of the notes
+        error.add_note(f"in {name}{where}")
+    except Exception:
+        pass                            # its class, which is the program's, takes none
 
 
 def complain(operation, error):

@@ -62,7 +62,7 @@ cdef Invocation begin_read(Invocation invocation, Invoker invoker, object runtim
     """
     cdef Call call
     if thread_slot()[0] is not NULL:
-        refuse_nested(operation)
+        refuse_nested(operation, True)
     given, named = given_of(args + 1, count - 1), named_of(args, count, names)
     invocation.invoker = invoker
     invocation.wanted = 0

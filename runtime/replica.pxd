@@ -93,7 +93,8 @@ cdef class Method:
 cdef Replica find(PyObject* object)
 cdef int bind(Replica replica) except -1
 cdef void** thread_slot() noexcept
-cdef int refuse_nested(object what) except -1
+cdef Replica in_finalizer       # what a thread's slot names while a collection runs in the midst of the core there
+cdef int refuse_nested(object what, bint waits) except -1
 cdef PyObject* call_method(PyObject* self, PyObject* const* args, size_t flags, PyObject* names) noexcept
 cdef PyObject* shared_for_this_thread(PyObject* object) noexcept
 

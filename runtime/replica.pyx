@@ -379,9 +379,22 @@ def replica_of(object):
     return find(<PyObject*>object)
 
 
-cdef int refuse_nested(object what) except -1:
-    """Raise NestedWrite if this thread runs an operation: of another object, that is."""
-    if thread_slot()[0] is not NULL:
+cdef Replica in_finalizer = Replica.__new__(Replica)
+
+
+cdef int refuse_nested(object what, bint waits) except -1:
+    """Raise NestedWrite if this thread runs an operation: of another object, that is.
+
+    So it does where a finalizer runs in the midst of one, or of the core, if the call `waits`: that would be for
+    this thread itself.
+    """
+    cdef void* running = thread_slot()[0]
+    if running is <void*>in_finalizer:
+        if waits:
+            raise NestedWrite(f"{name_of(what)} was called by a finalizer, which a collection of garbage ran in the "
+                              "midst of an operation or of orcalike: it cannot wait there; use nowait, or "
+                              "have a thread call it")
+    elif running is not NULL:
         name = name_of(what)
         raise NestedWrite(f"{name} was called from inside an operation of another object: "
                           "pass the value as an argument, or declare an @atomic function")

@@ -11,6 +11,7 @@ from orcalike.runtime import waits
 from orcalike.runtime.errors import WindowFull
 
 from orcalike.runtime.invocation cimport loop_here, must_not_block, tell
+from orcalike.runtime.replica cimport refuse_nested
 from orcalike.transport.drivers.deferral cimport drop_later, hold
 from orcalike.transport.drivers.driver cimport Driver, Waitable
 from orcalike.transport.layers.base cimport NEVER
@@ -62,6 +63,7 @@ cdef class Room:
         if must_not_block():
             self.refused = max(self.refused, size)
             raise WindowFull("too many invocations are not ordered yet: await group.drain()")
+        refuse_nested("a call that waits for room", True)
         while not self.has(size):      # looked at again, since leaving lets other threads run
             hold()
             try:

@@ -3,7 +3,7 @@
 from orcalike.runtime.call cimport Call
 from orcalike.runtime.left cimport Left
 from orcalike.runtime.dispatch cimport Runtime
-from orcalike.runtime.replica cimport APPLYING, Replica, thread_slot
+from orcalike.runtime.replica cimport APPLYING, Replica, in_finalizer, thread_slot
 from orcalike.runtime.sender cimport Sender
 from orcalike.runtime.task cimport Task
 
@@ -65,8 +65,8 @@ cdef tuple call_in(Runtime runtime, Replica replica):
 
 cdef Replica replica_here():
     """The replica whose operation this thread runs; None outside of operations."""
-    cdef void** slot = thread_slot()
-    return None if slot[0] is NULL else <Replica>slot[0]
+    cdef void* running = thread_slot()[0]
+    return None if running is NULL or running is <void*>in_finalizer else <Replica>running
 
 
 cdef Task write_of(Replica replica):

@@ -35,7 +35,7 @@ cdef class Sender(Invoker):
     cdef Invocation take(self, uint64_t ticket)
     cdef int lose_all(self, object error) except -1
     cdef Invocation commit_call(self, object replica, object operation, PyObject* const* args,
-                                Py_ssize_t count, PyObject* names, unsigned int wanted)
+                                Py_ssize_t count, PyObject* names, unsigned int wanted, bint waits)
     cdef int encode(self, Replica replica, Operation operation, PyObject* const* args,
                     Py_ssize_t count, PyObject* names, unsigned char degree) except -1
     cdef int encode_slow(self, Replica replica, Operation operation, PyObject* const* args,

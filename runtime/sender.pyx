@@ -18,7 +18,7 @@ from libc.string cimport memcpy, memset
 from orcalike.runtime import waits
 from orcalike.runtime.arguments import positional
 from orcalike.runtime.codes import Code
-from orcalike.runtime.errors import GroupClosed, ObjectDropped
+from orcalike.runtime.errors import GroupClosed, NestedWrite, ObjectDropped
 from orcalike.runtime.invocation import name_of, title_of, unanswered, withdrawal_error, without_room
 from orcalike.runtime.raising import fresh
 from orcalike.runtime.receipts import NO_STABLE
@@ -84,14 +84,14 @@ cdef class Sender(Invoker):
 
     cdef Invocation invoke_nowait(self, object replica, object operation, PyObject* const* args,
                                   Py_ssize_t count, PyObject* names, unsigned int wanted, bint awaited):
-        cdef Invocation invocation = self.commit_call(replica, operation, args, count, names, wanted)
+        cdef Invocation invocation = self.commit_call(replica, operation, args, count, names, wanted, False)
         self.last = invocation
         let_leave(self, awaited)
         return invocation
 
     cdef Invocation commit_call(self, object replica, object operation, PyObject* const* args,
-                                Py_ssize_t count, PyObject* names, unsigned int wanted):
-        """Put a write into the open packet; the caller sees to it that it leaves."""
+                                Py_ssize_t count, PyObject* names, unsigned int wanted, bint waits):
+        """Put a write into the open packet; the caller sees to it that it leaves, and `waits` for its outcome."""
         cdef int degree = (<Operation>operation).degree
         cdef Invocation invocation
         if is_refused(self, <Replica>replica):
@@ -103,7 +103,7 @@ cdef class Sender(Invoker):
         if wanted:
             self.check_stable(operation, wanted)
         if thread_slot()[0] is not NULL:
-            refuse_nested(operation)
+            refuse_nested(operation, waits)
         if self.pack.is_full():
             self.room.wait(0)
         if self.history is not None:
@@ -119,7 +119,7 @@ cdef class Sender(Invoker):
         refuse_loop(operation)
         if timeout != NEVER:
             return self.invoke_within(replica, operation, args, count, names, timeout, wanted)
-        invocation = self.commit_call(replica, operation, args, count, names, wanted)
+        invocation = self.commit_call(replica, operation, args, count, names, wanted, True)
         outcome = self.await_outcome(invocation, NEVER, True)   # it leaves when this thread can receive
         if invocation.renew():
             self.spare = invocation
@@ -130,7 +130,7 @@ cdef class Sender(Invoker):
         """The same with a time limit, which holds while it waits for room, too."""
         cdef int64_t until = self.room.limit(self.driver, timeout)
         try:
-            invocation = self.commit_call(replica, operation, args, count, names, wanted)
+            invocation = self.commit_call(replica, operation, args, count, names, wanted, True)
         except RoomLacking:
             raise without_room(operation) from None
         finally:
@@ -230,7 +230,7 @@ cdef class Sender(Invoker):
         """
         cdef Invocation invocation
         self.check(None)
-        refuse_nested(what)
+        refuse_nested(what, False)
         if degree < 0:
             degree = self.degrees.group
         if degree:
@@ -258,6 +258,7 @@ cdef class Sender(Invoker):
         """Invoke an atomic function, and wait for the outcome; `timeout` in seconds."""
         cdef int64_t until
         refuse_loop(atomic)
+        refuse_nested(atomic, True)
         until = self.room.limit(self.driver, nanoseconds(timeout))
         hold()
         try:
@@ -427,6 +428,9 @@ cdef class Sender(Invoker):
         """A wait that takes long: people may see it, and are warned where the group is blocked."""
         replica = <Replica>invocation.replica
         name = "" if replica is None else (<Replica>replica).name
+        if thread_slot()[0] is not NULL or self.driver.is_inside():
+            raise NestedWrite(f"{title_of(invocation)} was waited for in the midst of an operation or of orcalike, "
+                              "as by a finalizer: that would be for ever")
         hold()
         try:
             waits.enter("reply", name, name_of(invocation.operation))

@@ -162,7 +162,9 @@ class Taker:
             except (OrcalikeError, MemoryError, RecursionError):
                 raise
             except Exception as error:
-                raise ProtocolError(f"a part of the state that cannot be: {repr_of(error)}") from error
+                raise ProtocolError(
+                    f"a part of the state that cannot be: {repr_of(error)}"
+                ) from error
 
     def _take_part(self, kind: int, number: int, data: bytes) -> None:
         if kind & ~MORE == STATE:

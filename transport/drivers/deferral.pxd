@@ -5,6 +5,7 @@ ctypedef bint (*Asking)() noexcept
 
 
 cdef void hold() noexcept
+cdef bint is_held() noexcept
 cdef int drop() except -1
 cdef bint drop_later() noexcept
 cdef bint interrupted() except -1

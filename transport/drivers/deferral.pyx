@@ -85,6 +85,11 @@ cdef void hold() noexcept:
     depth += 1
 
 
+cdef bint is_held() noexcept:
+    """Whether this thread is in the core."""
+    return depth > 0
+
+
 cdef int drop() except -1:
     """This thread leaves the core: if it is out, what waited runs, and may raise."""
     global depth
