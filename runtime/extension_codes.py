@@ -43,5 +43,8 @@ class Code(IntEnum):
 
 LAST_LEAF, FIRST_TAG, LAST_TAG = Code.REFERENCE, Code.LIST, Code.NAMED_TUPLE
 
+NOTED, AGAIN = 62, 61
+"""In streams of states alone: the value that comes next may come again, and here one does, by its number."""
+
 Form = tuple[int, bytes | tuple[Any, ...]]
 """A code with a leaf's payload, or with the elements of a tagged array."""

@@ -483,7 +483,8 @@ class Donor:
             state = give_state(self.runtime.budget, self.runtime.sender.driver, replica)
         except Exception as error:
             raise NotSerializable(f"{what(name)}: its snapshot raised {repr_of(error)}") from error
-        encoder = Encoder(self.runtime.sender.codec, state, what(name), self.piece_max - PART.size)
+        codec, size = self.runtime.sender.codec, self.piece_max - PART.size
+        encoder = Encoder(codec, state, what(name), size, is_state=True)
         while (piece := encoder.next_piece()) is not None:
             yield STATE, number, piece
         for call in calls:

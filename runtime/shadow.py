@@ -31,6 +31,8 @@ from orcalike.transport.wording import repr_of
 SHOWN_MAX = 60
 """Characters of a value that an error shows."""
 
+_CONTAINERS = frozenset({deque, dict, frozenset, list, set, tuple})
+
 _FILLERS = 64
 """What was in a set before its elements, and makes its table larger than they need."""
 
@@ -124,7 +126,9 @@ class Shadow:
         info = replica.info
         assert info is not None
         what = f"the state of {replica.name!r}"
-        encoded = encode_whole(self._codec, plain_state_of(replica.object, info), what)
+        encoded = encode_whole(
+            self._codec, plain_state_of(replica.object, info), what, is_state=True
+        )
         copy = info.blank()
         set_plain_state_of(copy, info, _unlike(decode_whole(self._codec, encoded, what)))
         return copy
@@ -213,26 +217,37 @@ def _outcome(function: Callable[[], object]) -> _Outcome:
 
 def _unlike(value: Any) -> Any:
     """A value that was decoded, changed into an equal one whose sets iterate in another order."""
+    return _unlike_in(value, {})
+
+
+def _unlike_in(value: Any, done: dict[int, tuple[Any, Any]]) -> Any:
+    """The same of a part; `done` has parts and what came of them, as one may lie in several places."""
     kind = type(value)
+    if kind not in _CONTAINERS and not is_dataclass(kind):
+        return value
+    if id(value) in done:
+        return done[id(value)][1]
+    result = value
     if kind is set or kind is frozenset:
         fillers = [object() for _ in range(_FILLERS + 8 * len(value))]
         other: set[Any] = set(fillers)
         other.difference_update(fillers)
         for element in reversed(list(value)):
             other.add(element)
-        return other if kind is set else frozenset(other)
-    if kind is list or kind is deque:
+        result = other if kind is set else frozenset(other)
+    elif kind is list or kind is deque:
         for index, element in enumerate(value):
-            value[index] = _unlike(element)
+            value[index] = _unlike_in(element, done)
     elif kind is dict:
         for key, element in value.items():
-            value[key] = _unlike(element)
+            value[key] = _unlike_in(element, done)
     elif kind is tuple:
-        return tuple(map(_unlike, value))
-    elif is_dataclass(kind) and hasattr(value, "__dict__"):
+        result = tuple(_unlike_in(element, done) for element in value)
+    elif hasattr(value, "__dict__"):
         for name, element in vars(value).items():
-            vars(value)[name] = _unlike(element)
-    return value
+            vars(value)[name] = _unlike_in(element, done)
+    done[id(value)] = value, result
+    return result
 
 
 def _show(value: object) -> str:

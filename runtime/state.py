@@ -89,7 +89,7 @@ def canonical_state(codec: Codec, replica: Replica) -> bytes:
 
 def state_of(codec: Codec, replica: Replica) -> bytes:
     """An object's state, encoded. Raises NotSerializable, and what `snapshot` does."""
-    return encode_whole(codec, plain_state(replica), what(replica.name))
+    return encode_whole(codec, plain_state(replica), what(replica.name), is_state=True)
 
 
 def set_state(codec: Codec, replica: Replica, encoded: bytes) -> None:

@@ -24,6 +24,8 @@ cdef extern from "Python.h":
     int resize "_PyBytes_Resize"(PyObject**, Py_ssize_t) except -1
     char* start_of "PyBytes_AS_STRING"(PyObject*)
 
+cdef int NOTED = extension_codes.NOTED
+cdef int AGAIN = extension_codes.AGAIN
 cdef int LAST_LEAF = extension_codes.LAST_LEAF
 cdef int FIRST_TAG = extension_codes.FIRST_TAG
 cdef int LAST_TAG = extension_codes.LAST_TAG
@@ -56,6 +58,7 @@ cdef class DecoderFrame:
     cdef object items       # what it is made in
     cdef object key         # of a dict: its key, while the value is under way
     cdef bint has_key       # the key is done
+    cdef bint noted         # it may come again
 
 
 cdef class Decoder:
@@ -68,6 +71,8 @@ cdef class Decoder:
     cdef bint over
     cdef object value
     cdef Py_ssize_t came    # bytes
+    cdef list kept          # the values that may come again, by number
+    cdef bint noted         # the value that comes next is one
     # A payload that is under way: of an extension type, of bytes or of a text.
     cdef bint filling
     cdef int tag
@@ -80,6 +85,7 @@ cdef class Decoder:
         self.codec = codec
         self.what = what
         self.frames = []
+        self.kept = []
         self.tail = b""
 
     def __dealloc__(self):
@@ -128,7 +134,7 @@ cdef class Decoder:
             if after is not NULL:
                 value = <object>simple
                 Py_DECREF(simple)
-                self.add(value)
+                self.complete(value, self.take_note())
                 p = after
                 continue
             after = self.header(p, end)
@@ -185,15 +191,21 @@ cdef class Decoder:
         if <Py_ssize_t>len(self.frames) >= self.codec.max_depth:
             self.refuse("is nested too deep")
         if count == 0:
-            return self.add({} if kind == DICT else ())
+            return self.complete({} if kind == DICT else (), self.take_note())
         frame = DecoderFrame.__new__(DecoderFrame)
         frame.kind, frame.left = kind, count
         frame.items = {} if kind == DICT else []
+        frame.noted = self.take_note()
         self.frames.append(frame)
         return 0
 
     cdef int begin_extension(self, int code, uint64_t size) except -1:
         cdef DecoderFrame frame
+        if code == NOTED:
+            if size or self.noted:
+                self.refuse("has a note where none may be")
+            self.noted = True
+            return 0
         if FIRST_TAG <= code <= LAST_TAG:
             frame = self.frames[len(self.frames) - 1] if self.frames else None
             if size or frame is None or frame.kind != TUPLE or frame.items:
@@ -204,7 +216,7 @@ cdef class Decoder:
                 frame.items = set()
             frame.left -= 1
             return self.close_full()
-        if not 1 <= code <= LAST_LEAF:
+        if not 1 <= code <= LAST_LEAF and code != AGAIN:
             self.refuse("has a type that is not known")
         return self.begin_payload(0xC7, code, size)
 
@@ -265,6 +277,8 @@ cdef class Decoder:
                 value = data
             elif self.tag == 0xD9:
                 value = data.decode()
+            elif self.code == AGAIN:
+                value = self.kept[int.from_bytes(data, "big")]
             else:
                 value = self.codec._extension(self.code, data)
         except Unreadable as error:
@@ -273,6 +287,18 @@ cdef class Decoder:
             raise
         except Exception as error:
             self.refuse(f"has a part that cannot be: {type(error).__name__}: {text_of(error)}")
+        return self.complete(value, self.take_note())
+
+    cdef bint take_note(self) noexcept:
+        """Whether the value that begins now may come again."""
+        cdef bint noted = self.noted
+        self.noted = False
+        return noted
+
+    cdef int complete(self, object value, bint noted) except -1:
+        """A value is complete that may be `noted`."""
+        if noted:
+            self.kept.append(value)
         return self.add(value)
 
     cdef int add(self, object value) except -1:
@@ -316,7 +342,7 @@ cdef class Decoder:
             value = tuple(<list>value)
         elif frame.kind == TAGGED:
             value = self.rebuilt(frame.code, tuple(<list>value))
-        return self.add(value)
+        return self.complete(value, frame.noted)
 
     cdef object rebuilt(self, int code, tuple items):
         try:

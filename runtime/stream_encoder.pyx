@@ -3,6 +3,11 @@
 The bytes are those of `marshal`, with its depth limit, and no limit on the whole. What one piece
 needs is made for that piece: a long text, byte string or array is cut where it lies, and no
 container is flattened first. A value must not change while its encoder is in use.
+
+A state is more than its values: two attributes that are one list are one list at a joiner, too. So in a
+stream of a state a value to which more refers than where it lies is noted (NOTED stands before it), and
+where it comes again its number stands (AGAIN), by the order in which such values are complete. To what is
+in one place alone nothing more refers: it costs neither bytes nor memory.
 """
 
 from cpython.mem cimport PyMem_Free, PyMem_Malloc
@@ -19,6 +24,11 @@ from orcalike.runtime.marshal cimport Codec, fits, path, require, shown
 from orcalike.runtime.plain cimport PyUnicode_AsUTF8AndSize, put_number, put_simple
 from orcalike.transport.wire.read_buffer cimport ReadBuffer
 
+cdef extern from "Python.h":
+    Py_ssize_t Py_REFCNT(PyObject*)
+
+cdef int NOTED = extension_codes.NOTED
+cdef int AGAIN = extension_codes.AGAIN
 cdef int REFERENCE = extension_codes.Code.REFERENCE
 cdef int LIST_TAG = extension_codes.Code.LIST
 cdef int SET_TAG = extension_codes.Code.SET
@@ -55,6 +65,7 @@ cdef class EncoderFrame:
     cdef bint has_key       # the key is done
     cdef bint pending       # the value is not begun
     cdef object owner       # of a dict: the value; else what the elements were taken from, or None
+    cdef object noted       # the container, where it may come again; else None
 
     cdef str step(self):
         """The step of a path that leads to the element under way."""
@@ -76,13 +87,16 @@ cdef class Encoder:
     cdef Py_ssize_t size
     cdef object value       # what is to be encoded, until it is begun
     cdef bint begun
+    cdef dict numbers       # of the values that may come again, by their addresses; None: such come as others do
+    cdef list kept          # these values: their addresses stay theirs
+    cdef object noted       # such a value that is about to be written
     # A payload that is on its way: what is left of this part, and further parts.
     cdef object part
     cdef const unsigned char* rest
     cdef Py_ssize_t left
     cdef object parts
 
-    def __init__(self, Codec codec not None, value, str what not None, Py_ssize_t size):
+    def __init__(self, Codec codec not None, value, str what not None, Py_ssize_t size, *, bint is_state=False):
         if size < 2 * HEADROOM:
             raise ValueError("a piece has 64 bytes at the least")
         self.codec = codec
@@ -90,6 +104,7 @@ cdef class Encoder:
         self.value = value
         self.size = size
         self.frames = []
+        self.numbers, self.kept = ({}, []) if is_state else (None, None)
         PyMem_Free(self.data)
         self.data = <unsigned char*>PyMem_Malloc(size)
         if self.data is NULL:
@@ -157,6 +172,8 @@ cdef class Encoder:
             if frame.left:
                 raise Misfit("it changed while it was encoded")
             self.frames.pop()
+            if frame.noted is not None:
+                self.number(frame.noted)
             self.close_value()
             return True
         if frame.left == 0:
@@ -208,6 +225,8 @@ cdef class Encoder:
             return self.write_payload(0xC7, BIG_INT, len(payload), payload, None)
         if value is None or kind is bool or kind is float:
             return self.write_small(value)
+        if self.numbers is not None and self.frames and self.lies_elsewhere(value) and self.comes_again(value):
+            return 0
         if kind is tuple:
             return self.push(TUPLE, 0, len(<tuple>value), iter(value), None)
         if kind is list:
@@ -218,6 +237,33 @@ cdef class Encoder:
             return self.push(SET, SET_TAG if kind is set else FROZENSET_TAG, len(value),
                              iter(value), None)
         return self.write_other(value)
+
+    cdef bint lies_elsewhere(self, object value):
+        """Whether more refers to an element than its container, and this encoder in the midst of it."""
+        cdef EncoderFrame frame = self.frames[len(self.frames) - 1]
+        cdef Py_ssize_t here = 2
+        if frame.kind == DICT:
+            here = refers_to_values
+        elif frame.kind == SET or frame.owner is not None:
+            here = 3                    # by the frame; or by what it was taken from
+        return Py_REFCNT(<PyObject*>value) > here
+
+    cdef bint comes_again(self, object value) except -1:
+        """Write the number of a value that was there before; of any other, that it may come again."""
+        number = self.numbers.get(<size_t><PyObject*>value)
+        if number is not None:
+            size = max(1, (number.bit_length() + 7) // 8)
+            self.write_payload(0xC7, AGAIN, size, number.to_bytes(size, "big"), None)
+            return True
+        self.write_length(0xC7, NOTED, 0)
+        self.noted = value
+        return False
+
+    cdef int number(self, object value) except -1:
+        """A value is complete that may come again."""
+        self.numbers[<size_t><PyObject*>value] = len(self.kept)
+        self.kept.append(value)
+        return 0
 
     cdef int write_small(self, object value) except -1:
         """What needs a few bytes, which there are."""
@@ -272,6 +318,9 @@ cdef class Encoder:
         self.parts = parts
         if part is not None:
             self.set_part(part)
+        if self.noted is not None:
+            noted, self.noted = self.noted, None
+            self.number(noted)
         return 0
 
     cdef int write_length(self, int tag, int code, uint64_t size) except -1:
@@ -330,8 +379,19 @@ cdef class Encoder:
             p += 3
         self.used = p - self.data
         frame.kind, frame.left, frame.items, frame.owner = kind, count, items, owner
+        frame.noted, self.noted = self.noted, None
         self.frames.append(frame)
         return 0
+
+
+cdef Py_ssize_t references_to_values() except -1:
+    """How much refers to a dict's value that lies there alone, while it is written: the iterator keeps it, too."""
+    items = iter({"": []}.items())
+    _, value = next(items)
+    return Py_REFCNT(<PyObject*>value)
+
+
+cdef Py_ssize_t refers_to_values = references_to_values()
 
 
 cdef bint has_long(tuple value):
@@ -348,9 +408,9 @@ def encoded(str value):
         yield value[start:start + LONG].encode()
 
 
-def encode_whole(Codec codec, value, str what):
+def encode_whole(Codec codec, value, str what, *, bint is_state=False):
     """The encoding of a value of any size, in one. Raises NotSerializable."""
-    encoder = Encoder(codec, value, what, 65536)
+    encoder = Encoder(codec, value, what, 65536, is_state=is_state)
     return b"".join(iter(encoder.next_piece, None))
 
 

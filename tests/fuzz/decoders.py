@@ -41,6 +41,9 @@ class Target:
 class Values(Target):
     """Values, and encodings of them, some of which are new each time."""
 
+    is_state = False
+    """Whether a value that lies in two places is one, as in a state."""
+
     def __init__(self) -> None:
         self.codec = Codec(lambda value: None, lambda number: number)
         self.encodings = [b"\xc0"]
@@ -48,7 +51,10 @@ class Values(Target):
     def encoding(self, rng: Rng) -> bytes:
         """A right one, as pieces of any size that were joined."""
         if len(self.encodings) < KEPT or rng.random() < 0.02:
-            encoder = Encoder(self.codec, drawn(rng, 3), "it", rng.choice((64, 100, 4096)))
+            one, other = drawn(rng, 3), drawn(rng, 2)
+            value = (one, other, [one, (other, one)]) if self.is_state else one
+            size = rng.choice((64, 100, 4096))
+            encoder = Encoder(self.codec, value, "it", size, is_state=self.is_state)
             new = b"".join(iter(encoder.next_piece, None))
             self.encodings = [new, *self.encodings[: KEPT - 1]]
         encoding: bytes = rng.choice(self.encodings)
@@ -80,6 +86,8 @@ class Marshal(Values):
 
 class Stream(Values):
     """States, fed in pieces; also after an error, which leaves nothing half made."""
+
+    is_state = True
 
     def one(self, rng: Rng) -> int:
         """One input."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dis
 from collections.abc import Callable
+from pathlib import Path
 from sys import intern
 from types import FunctionType
 from typing import Any, cast
@@ -144,3 +145,54 @@ def test_what_is_in_private_slots_is_state(group: orca.Group) -> None:
     joiner = Private.__new__(Private)
     set_plain_state_of(joiner, info_of(joiner), state)
     assert joiner.all() == (1, 2, 1)
+
+
+@orca.shared
+class Rows:
+    """Two of its attributes are one list."""
+
+    def __init__(self) -> None:
+        self.rows: dict[str, list[int]] = {"a": []}
+        self.last = self.rows["a"]
+
+    @orca.write
+    def add(self, value: int) -> tuple[list[int], list[int]]:
+        self.last.append(value)
+        return self.rows["a"], self.last
+
+    @orca.write(undo=True)
+    def fail(self) -> None:
+        self.last.append(-1)
+        raise ValueError("after a change")
+
+    @orca.read
+    def both(self) -> tuple[list[int], list[int]]:
+        return self.rows["a"], self.last
+
+
+def test_two_attributes_that_are_one_are_one_at_a_joiner(tmp_path: Path, order: str) -> None:
+    stack = f"PACK:XFER:{order}:MBRSHIP:COM:unix"
+    with orca.join(listen=f"unix:{tmp_path}/group", stack=stack) as first:
+        rows = first.share(Rows, "rows")
+        rows.add(1)
+        with orca.join(seeds=first.address, stack=stack, timeout=30) as second:
+            there = second.find(Rows, "rows")
+            rows.add(2)
+            second.fence()
+            assert there.both() == rows.both() == ([1, 2], [1, 2])
+
+
+def test_they_are_one_after_an_undo(group: orca.Group) -> None:
+    rows = group.share(Rows, "rows")
+    rows.add(1)
+    with pytest.raises(ValueError, match="after a change"):
+        rows.fail()
+    assert rows.add(2) == ([1, 2], [1, 2])
+
+
+def test_they_are_one_in_the_copy_that_a_write_runs_on_first(order: str) -> None:
+    """Else each of its writes would be reported as one that differs from run to run."""
+    with orca.join(stack=f"PACK:XFER:{order}:MBRSHIP:COM:unix", check="shadow") as group:
+        rows = group.share(Rows, "rows")
+        rows.add(1)
+        assert rows.add(2) == ([1, 2], [1, 2])

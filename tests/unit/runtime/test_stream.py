@@ -6,13 +6,16 @@ import datetime
 import decimal
 import tracemalloc
 import uuid
+from collections import OrderedDict, deque
 from collections.abc import Callable
+from dataclasses import dataclass
 from random import Random
 from typing import Any
 
 import numpy
 import pytest
 
+import orcalike as orca
 from orcalike.errors import NotSerializable, ReplicaDivergence
 from orcalike.runtime.marshal import Codec
 from orcalike.runtime.stream_decoder import Decoder, decode_whole
@@ -20,6 +23,15 @@ from orcalike.runtime.stream_encoder import Encoder, encode_whole
 from orcalike.transport.errors import ProtocolError
 
 MiB = 1 << 20
+
+
+@orca.register
+@dataclass
+class Pair:
+    """Of any two."""
+
+    one: Any
+    other: Any
 
 
 def codec() -> Codec:
@@ -81,6 +93,62 @@ def test_what_goes_in_comes_out(seed: int) -> None:
     assert canonical(codec().decode(data)[0]) == canonical(value)
     assert canonical(decode_whole(codec(), data, "it")) == canonical(value)
     assert encode_whole(codec(), value, "it") == data
+
+
+def in_one_place() -> dict[str, Any]:
+    """A state in which nothing lies twice, and to which nothing else refers."""
+    return {
+        "list": [[1], (2, [3]), {4: [5]}, {6, 7}, [(8, [9])]],
+        "tuple": ({"x": []}, {1, 2}, bytearray(b"x")),
+        "deque": deque([[1], {2: [3]}]),
+        "ordered": OrderedDict(a=[1], b={}),
+        "set": {(number, frozenset({number, -number - 1})) for number in range(3)},
+        "array": numpy.arange(3),
+        "dataclass": Pair([1], {2: [3]}),
+        "empty": [[], (), {}, set(), frozenset()],
+    }
+
+
+def test_what_lies_in_one_place_costs_nothing_in_a_state() -> None:
+    """No byte more, so no memory: else each of a million lists would be noted."""
+    value = in_one_place()
+    assert encode_whole(codec(), value, "it", is_state=True) == encode_whole(codec(), value, "it")
+
+
+@pytest.mark.parametrize("size", [64, 65_536])
+@pytest.mark.parametrize("step", [1, 7, 65_536])
+@pytest.mark.parametrize("kind", list(in_one_place()))
+def test_what_lies_in_several_places_of_a_state_is_one(kind: str, size: int, step: int) -> None:
+    one = in_one_place()[kind]
+    inner = [one, "inner"]
+    value = {
+        "first": one,
+        "list": [one, inner, inner],
+        "tuple": ((one, inner), "x" * 20_000, 1 << 100),
+        "dict": {(1, "k"): one, 2: {3: inner}},
+        "deque": deque([one, inner]),
+        "ordered": OrderedDict(a=one, b=inner),
+        "dataclass": Pair(inner, one),
+        "last": one,
+    }
+    encoder = Encoder(codec(), value, "the state", size, is_state=True)
+    found = fed(b"".join(iter(encoder.next_piece, None)), step)
+    assert canonical(found) == canonical(value)
+    again = found["list"][1]
+    ones = [found["first"], found["list"][0], found["tuple"][0][0], found["dict"][1, "k"]]
+    ones += [found["deque"][0], found["ordered"]["a"], found["dataclass"].other, found["last"]]
+    ones += [again[0]]
+    inners = [found["list"][2], found["tuple"][0][1], found["dict"][2][3], found["deque"][1]]
+    inners += [found["ordered"]["b"], found["dataclass"].one]
+    assert all(each is ones[0] for each in ones)
+    assert all(each is again for each in inners)
+
+
+def test_a_state_that_holds_itself_is_refused() -> None:
+    knot: list[object] = []
+    knot.append((knot,))
+    with pytest.raises(NotSerializable, match="nested too deep"):
+        encode_whole(codec(), {"a": knot}, "the state", is_state=True)
 
 
 def test_pieces_are_bounded() -> None:
@@ -172,6 +240,12 @@ def test_a_false_length_makes_nothing(name: str) -> None:
         (b"\xc7\x00\x40", "a tag where none may be"),
         (b"\x92\x01\xc7\x00\x40", "a tag where none may be"),
         (b"\xc7\x01\x3f\x00", "a type that is not known"),
+        (b"\xc7\x01\x3e\x00", "a note where none may be"),
+        (b"\xc7\x00\x3e\xc7\x00\x3e\x90", "a note where none may be"),
+        (b"\xc7\x00\x3e", "cut short"),
+        (b"\xc7\x01\x3d\x00", "a part that cannot be"),
+        (b"\x92\xc7\x00\x3e\x91\x01\xc7\x01\x3d\x01", "a part that cannot be"),
+        (b"\xc7\x00\x3e\x91\xc7\x01\x3d\x00", "a part that cannot be"),
         (b"\x01\x01", "more bytes than it may"),
         (b"\x81\x92\xc7\x00\x40\x01\x01", "a key that cannot be"),
         (b"\x82\x01\x01\x01\x01", "two keys that are the same"),
