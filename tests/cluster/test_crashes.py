@@ -90,6 +90,12 @@ class Processes:
         """Have so many members, which write from now on."""
         at = "tcp:127.0.0.1:0" if self.way == "tcp" else f"unix:{self.programs.directory}/maker"
         options = {"size": count} | options
+        if (
+            self.way == "memory"
+        ):  # a member that is stopped holds up the others soon: when the order is full
+            self.programs.environment.setdefault(
+                "STACK", "PACK:XFER:ORDER(slots=1024):MBRSHIP:COM:unix"
+            )
         if self.way == "unix":
             self.programs.environment.setdefault("STACK", OVER_SOCKETS)
         if self.way == "tcp":  # no word of the kernel that a silent process lives: a busy machine
@@ -268,8 +274,6 @@ def test_a_member_that_hangs_is_out_if_the_others_wait_for_it(processes: Process
     They wait for a sequencer at once, and for another member when the order in memory is full.
     """
     processes.programs.environment["ORCALIKE_SLOW_TIMEOUT"] = "4"
-    if processes.way == "memory":
-        processes.programs.environment["STACK"] = "PACK:XFER:RING(slots=256):MBRSHIP:COM:unix"
     processes.start(3, 1)
     processes.begin()
     hung, *others = processes.writers
