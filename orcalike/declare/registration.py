@@ -12,6 +12,7 @@ from typing import Any
 
 from orcalike.declare import determinism
 from orcalike.declare.class_members import Members, guard_problems
+from orcalike.declare.pickling import refuse_pickles
 from orcalike.declare.subject import Subject, finding, title
 from orcalike.runtime.classes import AtomicInfo, ClassInfo, declare, digest_of
 from orcalike.runtime.errors import DeclarationError
@@ -47,6 +48,7 @@ def declare_class(cls: Any, resilience: Resilience | None) -> Any:
             operation.look_at_invariants()
         if operation.resilience is None:
             operation.degree = info.degree
+    refuse_pickles(cls)
     declare(info)
     return cls
 
