@@ -8,6 +8,7 @@ from cpython.object cimport PyObject
 from cpython.ref cimport Py_INCREF
 from cpython.tuple cimport PyTuple_New, PyTuple_SET_ITEM
 
+from orcalike.runtime.arguments import positional
 from orcalike.runtime.errors import TooManyWaiting
 from orcalike.runtime.raising import own
 
@@ -64,6 +65,8 @@ cdef Invocation begin_read(Invocation invocation, Invoker invoker, object runtim
     if thread_slot()[0] is not NULL:
         refuse_nested(operation, True)
     given, named = given_of(args + 1, count - 1), named_of(args, count, names)
+    if operation.guard is not None and (named or not operation.fits(len(given))):
+        positional(operation, given, named)     # if they do not fit, it names the operation and not the guard
     invocation.invoker = invoker
     invocation.wanted = 0
     if target.flags & CLOSED:

@@ -242,6 +242,11 @@ cdef object call_function(Operation operation, PyObject* const* args, Py_ssize_t
 
 cdef check_guard(Operation operation, PyObject* const* args, Py_ssize_t count, PyObject* names):
     """Raise GuardFalse if a guard does not hold, and no other call could make it hold meanwhile."""
+    cdef Py_ssize_t i
+    if names is not NULL or not operation.fits(count - 1):
+        named = () if names is NULL else <tuple>names
+        given = [<object>args[i] for i in range(1, count + len(named))]
+        positional(operation, given[:count - 1], dict(zip(named, given[count - 1:])))   # it names the operation
     holds = (<objectcall>PyObject_Vectorcall)(<PyObject*>operation.guard, args, count, names)
     if not holds:
         raise GuardFalse(f"the guard of {operation.title} does not hold, and the object is not "
@@ -469,8 +474,8 @@ cdef class Atomic:
         return InvocationCoroutine(self.nowait(*args, **kwargs))
 
     def options(self, *, timeout=None, stable=None):
-        """The same function with a time limit in seconds, and done when it is k-stable."""
-        return BoundAtomic(self, timeout, members_of(stable))
+        """The same function with a time limit, in seconds or as a text, and done when it is k-stable."""
+        return BoundAtomic(self, seconds_of(timeout), members_of(stable))
 
     def place(self, args, kwargs):
         """(what carries it out or None, positional arguments, keyword-only arguments)."""
@@ -530,7 +535,7 @@ class BoundAtomic:
 
     def aio(self, *args, **kwargs):
         """The same as a coroutine; the call is sent at once."""
-        return coroutine_of(self.atomic.start(args, kwargs, self.stable), seconds_of(self.timeout))
+        return coroutine_of(self.atomic.start(args, kwargs, self.stable), self.timeout)
 
 
 cdef object invoker_of(object value):

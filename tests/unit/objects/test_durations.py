@@ -83,6 +83,16 @@ def test_caches(group: orca.Group) -> None:
     assert (cache.get("gone"), cache.get("there")) == (None, 2)
 
 
+def test_a_cache_stays_as_it_is_if_the_time_is_no_duration(group: orca.Group) -> None:
+    cache = group.share(Cache[str, int], "cache", 2)
+    cache.set("a", 1)
+    cache.set("b", 2)
+    for key in ("a", "c"):
+        with pytest.raises(ValueError, match="duration"):
+            cache.set(key, 3, ttl="soon")
+    assert (cache.get("a"), cache.get("b")) == (1, 2)
+
+
 WRONG_LIMITS = [("soon", ValueError), (float("nan"), ValueError), ([], TypeError)]
 
 

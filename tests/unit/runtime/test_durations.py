@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -10,7 +11,7 @@ import pytest
 import orcalike as orca
 from orcalike.launch_protocol.environment import find_detection
 from orcalike.runtime.durations import in_seconds, parse_duration, seconds_of
-from tests.lib.shared_classes import Counter
+from tests.lib.shared_classes import Counter, transfer
 
 
 @pytest.mark.parametrize(
@@ -68,6 +69,30 @@ def test_every_call_takes_both(group: orca.Group, counter: Counter) -> None:
         counter.add.options(timeout="soon")
     with orca.join("other", timeout="1m"):
         pass
+
+
+@pytest.mark.parametrize(
+    ("limit", "error"), [("soon", ValueError), (-1, ValueError), ([], TypeError)]
+)
+def test_a_limit_is_looked_at_before_an_atomic_function_is_sent(
+    group: orca.Group, limit: Any, error: type[Exception]
+) -> None:
+    source, target = group.share(Counter, "source", 9), group.share(Counter, "target", 0)
+
+    async def await_it() -> None:
+        await transfer.options(timeout=limit).aio(source, target, 4)
+
+    calls: list[Callable[[], object]] = [
+        lambda: transfer.options(timeout=limit)(source, target, 4),
+        lambda: transfer.options(timeout=limit).nowait(source, target, 4),
+        lambda: asyncio.run(await_it()),
+        lambda: transfer.options(timeout=limit)(Counter(), Counter(), 4),
+    ]
+    for call in calls:
+        with pytest.raises(error, match=r"soon|time limit"):
+            call()
+    group.fence()
+    assert (source.get(), target.get()) == (9, 0)
 
 
 def test_coroutines_have_time_limits_too() -> None:

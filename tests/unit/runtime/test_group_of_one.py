@@ -6,6 +6,7 @@ import asyncio
 import logging
 import time
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 
@@ -57,6 +58,27 @@ def test_a_call_that_does_not_fit_fails_at_the_caller(
     with pytest.raises(TypeError, match=r"unexpected keyword argument 'wrong'"):
         call(wrong=1)  # type: ignore[operator]
     assert counter.get() == 0
+
+
+@pytest.mark.parametrize("name", ["above", "take"])
+@pytest.mark.parametrize("shares", [True, False])
+@pytest.mark.parametrize("way", ["call", "nowait", "options"])
+def test_a_call_that_fits_no_guarded_operation_is_reported_in_its_name(
+    counter: Counter, name: str, shares: bool, way: str
+) -> None:
+    operation: Any = getattr(counter if shares else Counter(), name)
+    call = {
+        "call": operation,
+        "nowait": lambda *args, **named: operation.nowait(*args, **named).result(),
+        "options": operation.options(timeout=5),
+    }[way]
+    called = rf"^Counter\.{name}\(\) "
+    with pytest.raises(TypeError, match=called + "missing 1 required"):
+        call()
+    with pytest.raises(TypeError, match=called + "takes 2 positional arguments but 4 were given"):
+        call(1, 2, 3)
+    with pytest.raises(TypeError, match=called + "got an unexpected keyword argument 'timeout'"):
+        call(1, timeout=2)
 
 
 def test_an_exception_is_raised_with_a_note_and_leaves_what_was_done(counter: Counter) -> None:
