@@ -62,7 +62,7 @@ def show_bodies(cls: type) -> None:
             returns = re.sub(r"^Steps\[(.*)\]$", r"\1", body.__annotations__["return"])
             body.__annotations__["return"] = returns
         elif isinstance(value, Sending):
-            body = value._ready
+            body = value.ready
             del body.__annotations__["return"]  # the arguments of the operation
         else:
             continue

@@ -28,8 +28,9 @@ cdef extern from "_sending.h":
     ctypedef int (*orcalike_send)(PyObject*, PyObject*, PyObject**) except -1
     void orcalike_enable_sending(PyTypeObject*, orcalike_send) noexcept
 
+from orcalike.runtime.awaiting import blocking_call, blocking_result
 from orcalike.runtime.durations import seconds_of
-from orcalike.runtime.errors import BlockingInLoop, InvocationCancelled, InvocationTimeout
+from orcalike.runtime.errors import InvocationCancelled, InvocationTimeout
 from orcalike.runtime.raising import fresh
 from orcalike.transport.wording import repr_of
 from orcalike.transport.drivers.deferral cimport drop_later, hold
@@ -160,7 +161,8 @@ cdef class Invocation(Waitable):
         cdef Invoker invoker
         cdef int64_t limit
         if not self.finished:
-            refuse_loop(self.operation)
+            if must_not_block():
+                raise blocking_result(self.operation, name_of(self.operation))
             limit = nanoseconds(timeout)    # Python code: the outcome may come meanwhile
             invoker = self.invoker          # which the outcome takes away
             if invoker is not None:
@@ -502,8 +504,7 @@ cdef int refuse_loop(object operation) except -1:
 
 cdef object blocking(object operation):
     """How a call ends that would wait on a running loop's own thread."""
-    return BlockingInLoop(f"{name_of(operation)} would block the event loop that runs on this thread: "
-                          "await it, as in `await ....aio(...)`")
+    return blocking_call(operation)
 
 
 cdef int64_t nanoseconds(object seconds) except -1:

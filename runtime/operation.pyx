@@ -157,6 +157,10 @@ cdef class Operation:
         return self.function.__qualname__
 
     @property
+    def __module__(self):
+        return self.function.__module__
+
+    @property
     def __doc__(self):
         return self.function.__doc__
 
@@ -296,6 +300,10 @@ cdef class BoundOperation:
     @property
     def __qualname__(self):
         return self.operation.__qualname__
+
+    @property
+    def __module__(self):
+        return self.operation.__module__
 
     @property
     def __doc__(self):
@@ -507,6 +515,10 @@ cdef class Atomic:
     @property
     def __qualname__(self):
         return self.function.__qualname__
+
+    @property
+    def __module__(self):
+        return self.function.__module__
 
     @property
     def __doc__(self):

@@ -7,11 +7,18 @@ with `aio`, started with `nowait`, and limited with `options`.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
-from typing import Any, Concatenate, Generic, ParamSpec, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec, TypeVar, overload
 
+from orcalike.errors import BlockingInLoop
+from orcalike.objects.signatures import signature_of
+from orcalike.runtime.awaiting import blocking_method
 from orcalike.runtime.invocation import Invocation, InvocationCoroutine
 from orcalike.runtime.operation import BoundOperation, Operation
+
+if TYPE_CHECKING:
+    from inspect import Signature
 
 S = TypeVar("S")
 S_contra = TypeVar("S_contra", contravariant=True)
@@ -22,33 +29,60 @@ R = TypeVar("R")
 class BoundSending(Generic[P, R]):
     """Such a method of one object."""
 
-    __slots__ = ("_object", "_operation", "_ready")
+    __slots__ = ("_method", "_object", "_operation")
 
     def __init__(
-        self, owner: Any, operation: BoundOperation[..., R], ready: Callable[..., tuple[Any, ...]]
+        self, method: Sending[Any, P, R], owner: Any, operation: BoundOperation[..., R]
     ) -> None:
+        self._method = method
         self._object = owner
         self._operation = operation
-        self._ready = ready
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         """Wait for the outcome: the result, or what the operation raised."""
-        return self._operation(*self._ready(self._object, *args, **kwargs))
+        arguments = self._method.ready(self._object, *args, **kwargs)
+        try:
+            return self._operation(*arguments)
+        except BlockingInLoop:
+            raise blocking_method(self._object, self.__name__, sys._getframe(1)) from None
 
     def aio(self, *args: P.args, **kwargs: P.kwargs) -> InvocationCoroutine[R]:
         """The same as a coroutine; the call is sent at once."""
-        return self._operation.aio(*self._ready(self._object, *args, **kwargs))
+        return self._operation.aio(*self._method.ready(self._object, *args, **kwargs))
 
     def nowait(self, *args: P.args, **kwargs: P.kwargs) -> Invocation[R]:
         """Do not wait: returns the invocation."""
-        return self._operation.nowait(*self._ready(self._object, *args, **kwargs))
+        return self._operation.nowait(*self._method.ready(self._object, *args, **kwargs))
 
     def options(
         self, *, timeout: float | None = None, stable: int | None = None
     ) -> BoundSending[P, R]:
         """The same method with the options of an operation."""
         operation = self._operation.options(timeout=timeout, stable=stable)
-        return BoundSending(self._object, operation, self._ready)
+        return BoundSending(self._method, self._object, operation)
+
+    @property
+    def __name__(self) -> str:
+        return self._method.__name__
+
+    @property
+    def __doc__(self) -> str | None:  # type: ignore[override]
+        return self._method.__doc__
+
+    @property
+    def __self__(self) -> Any:
+        """The object."""
+        return self._object
+
+    @property
+    def __signature__(self) -> Signature:
+        return self._method.signature(bound=True)
+
+    def __getattr__(self, name: str) -> Any:
+        if name == "__qualname__":  # no property may have that name
+            return self._method.__qualname__
+        title = f"{type(self._object).__name__}.{self.__name__}"
+        raise AttributeError(f"{title} has no attribute {name!r}")
 
 
 class Sending(Generic[S_contra, P, R]):
@@ -59,9 +93,13 @@ class Sending(Generic[S_contra, P, R]):
         operation: Operation[Any, ..., R],
         ready: Callable[Concatenate[S_contra, P], tuple[Any, ...]],
     ) -> None:
-        self._name = operation.name
-        self._ready = ready
+        self._operation = operation
+        self.ready = ready
+        """What makes the arguments of the operation, from the object and those of a call."""
         self.__doc__ = ready.__doc__
+        self.__name__ = ready.__name__
+        self.__qualname__ = ready.__qualname__
+        self.__module__ = ready.__module__
 
     @overload
     def __get__(self, obj: None, owner: type[Any] | None = None, /) -> Sending[S_contra, P, R]: ...
@@ -71,7 +109,20 @@ class Sending(Generic[S_contra, P, R]):
         if obj is None:
             return self
         # By its name: a subclass has an operation of its own.
-        return BoundSending(obj, getattr(obj, self._name), self._ready)
+        return BoundSending(self, obj, getattr(obj, self._operation.name))
+
+    def __call__(self, obj: S_contra, /, *args: P.args, **kwargs: P.kwargs) -> R:
+        """Wait for the outcome, with that object."""
+        bound: BoundSending[P, R] = self.__get__(obj)
+        return bound(*args, **kwargs)
+
+    def signature(self, *, bound: bool) -> Signature:
+        """What `inspect` shows; `bound`: of a method of one object."""
+        return signature_of(self.ready, bound=bound, gives=self._operation.function)
+
+    @property
+    def __signature__(self) -> Signature:
+        return self.signature(bound=False)
 
 
 def sends(

@@ -6,11 +6,28 @@ Called as `obj.method(...)` each call waits in this thread; `await obj.method.ai
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Generator
-from typing import Any, Concatenate, Generic, NamedTuple, ParamSpec, TypeAlias, TypeVar, overload
+from types import FrameType
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    Concatenate,
+    Generic,
+    NamedTuple,
+    ParamSpec,
+    TypeAlias,
+    TypeVar,
+    overload,
+)
 
-from orcalike.errors import InvocationTimeout, OrcalikeError, WindowFull
+from orcalike.errors import BlockingInLoop, InvocationTimeout, OrcalikeError, WindowFull
+from orcalike.objects.signatures import signature_of
+from orcalike.runtime.awaiting import blocking_method
 from orcalike.runtime.operation import BoundOperation
+
+if TYPE_CHECKING:
+    from inspect import Signature
 
 S = TypeVar("S")
 S_contra = TypeVar("S_contra", contravariant=True)
@@ -73,20 +90,22 @@ def give_up(abandon: BoundOperation[P, None], /, *attempt: P.args, **kwargs: P.k
 class BoundMethod(Generic[P, R]):
     """Such a method of one object."""
 
-    __slots__ = ("_body", "_object")
+    __slots__ = ("_method", "_object")
 
-    def __init__(self, body: Callable[..., Steps[R]], owner: Any) -> None:
-        self._body = body
+    def __init__(self, method: Method[Any, P, R], owner: Any) -> None:
+        self._method = method
         self._object = owner
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         """Go through it in this thread."""
-        steps = self._body(self._object, *args, **kwargs)
+        steps = self._method.steps(self._object, *args, **kwargs)
         try:
             request = next(steps)
             while True:
                 try:
                     outcome = request.operation(*request.arguments)
+                except BlockingInLoop:
+                    request = steps.throw(self._blocking(sys._getframe(1)))
                 except BaseException as error:  # noqa: BLE001 - the body decides
                     request = steps.throw(error)
                 else:
@@ -95,9 +114,15 @@ class BoundMethod(Generic[P, R]):
             result: R = end.value
             return result
 
+    def _blocking(self, caller: FrameType) -> BlockingInLoop:
+        """What to write in place of this call, in place of what a step of it says."""
+        error = blocking_method(self._object, self.__name__, caller)
+        error.__suppress_context__ = True
+        return error
+
     async def aio(self, *args: P.args, **kwargs: P.kwargs) -> R:
         """The same in a coroutine."""
-        steps = self._body(self._object, *args, **kwargs)
+        steps = self._method.steps(self._object, *args, **kwargs)
         try:
             request = next(steps)
             while True:
@@ -111,6 +136,37 @@ class BoundMethod(Generic[P, R]):
             result: R = end.value
             return result
 
+    @property
+    def __name__(self) -> str:
+        return self._method.__name__
+
+    @property
+    def __doc__(self) -> str | None:  # type: ignore[override]
+        return self._method.__doc__
+
+    @property
+    def __self__(self) -> Any:
+        """The object."""
+        return self._object
+
+    @property
+    def __signature__(self) -> Signature:
+        return signature_of(self._method.steps, bound=True)
+
+    def __getattr__(self, name: str) -> Any:
+        if name == "__qualname__":  # no property may have that name
+            return self._method.__qualname__
+        title = f"{type(self._object).__name__}.{self.__name__}"
+        if name not in ("nowait", "options"):
+            raise AttributeError(f"{title} has no attribute {name!r}")
+        limit = f"; a limit is {self.__name__}(..., timeout=2)" * self._method.takes("timeout")
+        raise AttributeError(
+            f"{title} takes several steps: it has aio, and neither nowait nor options{limit}"
+        )
+
+    def __repr__(self) -> str:
+        return f"<{type(self._object).__name__}.{self.__name__} of {self._object!r}>"
+
 
 class Method(Generic[S_contra, P, R]):
     """The descriptor that stands in the class; a decorator for the body."""
@@ -119,10 +175,26 @@ class Method(Generic[S_contra, P, R]):
         self.steps = body
         """The body, for another method: `yield from Queue.get.steps(queue)`."""
         self.__doc__ = body.__doc__
+        self.__name__ = body.__name__
+        self.__qualname__ = body.__qualname__
+        self.__module__ = body.__module__
 
     @overload
     def __get__(self, obj: None, owner: type[Any] | None = None, /) -> Method[S_contra, P, R]: ...
     @overload
     def __get__(self, obj: S_contra, owner: type[Any] | None = None, /) -> BoundMethod[P, R]: ...
     def __get__(self, obj: Any, owner: type[Any] | None = None, /) -> Any:
-        return self if obj is None else BoundMethod(self.steps, obj)
+        return self if obj is None else BoundMethod(self, obj)
+
+    def __call__(self, obj: S_contra, /, *args: P.args, **kwargs: P.kwargs) -> R:
+        """Go through it in this thread, with that object."""
+        return BoundMethod(self, obj)(*args, **kwargs)
+
+    def takes(self, name: str) -> bool:
+        """Whether it has a parameter of that name."""
+        code = self.steps.__code__
+        return name in code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
+
+    @property
+    def __signature__(self) -> Signature:
+        return signature_of(self.steps, bound=False)

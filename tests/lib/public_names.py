@@ -23,7 +23,7 @@ from tests.lib.guest_modules import GUESTS
 
 STORED = Path(__file__).with_name("public_names.txt")
 MODULES = (orcalike, messages, objects, testing, *GUESTS)
-BODIES = ("function", "fget", "__func__", "steps", "_ready")
+BODIES = ("function", "fget", "__func__", "steps", "ready")
 """Where descriptors keep the function that they are made of."""
 
 

@@ -1,0 +1,78 @@
+"""Methods of several steps, and those that make arguments ready: how they look, and what they lack."""
+
+from __future__ import annotations
+
+import inspect
+import pydoc
+from typing import Any
+
+import pytest
+
+from orcalike.objects import Dict, List, Queue
+
+
+@pytest.mark.parametrize(
+    ("cls", "name", "parameters", "returned"),
+    [
+        (Queue, "get", "block: 'bool' = True, timeout: 'Duration | None' = None", "T"),
+        (Queue, "put_nowait", "item: 'T'", "None"),
+        (List, "extend", "values: 'Iterable[T]', /", "None"),
+        (Dict, "update", None, "None"),
+    ],
+)
+def test_they_have_name_docstring_and_signature(
+    cls: Any, name: str, parameters: str | None, returned: str
+) -> None:
+    in_class, bound = getattr(cls, name), getattr(cls(), name)
+    for method in (in_class, bound):
+        assert method.__name__ == name
+        assert method.__qualname__.endswith(f".{name}")
+        assert inspect.cleandoc(method.__doc__) == inspect.getdoc(method)
+        assert inspect.signature(method).return_annotation == returned
+    if parameters is not None:
+        assert str(inspect.signature(bound)).startswith(f"({parameters}) ->")
+        assert str(inspect.signature(in_class)).startswith(f"(self, {parameters}) ->")
+    shown = pydoc.plain(pydoc.render_doc(cls))
+    assert f"{name}{inspect.signature(in_class)}" in shown
+    assert in_class.__doc__.splitlines()[0] in shown
+    assert in_class.__module__.startswith("orcalike.objects.")
+
+
+def test_operations_have_a_module() -> None:
+    operation: Any = Queue.qsize
+    assert operation.__module__ == Queue[int]().qsize.__module__ == Queue.__module__
+
+
+def test_they_can_be_called_with_an_object_as_those_of_any_class() -> None:
+    of_lists: Any = List
+    of_queues: Any = Queue
+    numbers, jobs = of_lists([1]), of_queues()
+    of_lists.extend(numbers, [2])
+    of_queues.put(jobs, 3)
+    assert (numbers, of_queues.get(jobs)) == ([1, 2], 3)
+
+
+@pytest.mark.parametrize(
+    ("cls", "name", "lacks", "words"),
+    [
+        (
+            Queue,
+            "put",
+            "nowait",
+            r"^Queue\.put takes several steps: it has aio, and neither .* options; ",
+        ),
+        (Queue, "put", "options", r"nor options; a limit is put\(\.\.\., timeout=2\)$"),
+        (List, "sort", "nowait", "neither nowait nor options$"),
+        (Queue, "put", "aoi", r"^Queue\.put has no attribute 'aoi'$"),
+        (List, "extend", "aoi", r"^List\.extend has no attribute 'aoi'$"),
+    ],
+)
+def test_what_they_lack_is_named(cls: Any, name: str, lacks: str, words: str) -> None:
+    with pytest.raises(AttributeError, match=words):
+        getattr(getattr(cls(), name), lacks)
+    assert not hasattr(getattr(cls(), name), lacks)
+
+
+def test_a_method_of_several_steps_shows_its_object() -> None:
+    assert repr(Queue[int]().get) == "<Queue.get of <Queue of 0 items>>"
+    assert Queue[int]().get.__self__.empty()
