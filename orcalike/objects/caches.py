@@ -4,13 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from itertools import islice
-from typing import Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
 
 from orcalike.objects import language as orca
 from orcalike.objects.steps import Method, Steps, ask
 from orcalike.runtime.durations import Duration, in_seconds
 
+if TYPE_CHECKING:
+    from orcalike.objects.defaults import TakeOut
+
 K = TypeVar("K")
+T = TypeVar("T")
 V = TypeVar("V")
 
 LOOKED_AT = 16
@@ -55,6 +59,12 @@ class Cache(Generic[K, V]):
             self._uses += 1
             self._entries[key] = (entry[0], entry[1], self._uses)
 
+    @overload
+    def get(self, key: K, default: None = None, /) -> V | None: ...
+    @overload
+    def get(self, key: K, default: V, /) -> V: ...
+    @overload
+    def get(self, key: K, default: T, /) -> V | T: ...
     @orca.local
     def get(self, key: K, default: Any = None, /) -> V | Any:
         """The value of a key, or the default if it is missing or has expired."""
@@ -102,12 +112,19 @@ class Cache(Generic[K, V]):
         self.set(key, value)
         return value
 
-    @orca.write
-    def pop(self, key: K, /, default: Any = None) -> V | Any:
-        """Take out a key, and return its value, or the default."""
-        entry = self._live(key)
-        self._entries.pop(key, None)
-        return default if entry is None else entry[0]
+    if TYPE_CHECKING:
+
+        @property
+        def pop(self) -> TakeOut[K, V]: ...
+
+    else:
+
+        @orca.write
+        def pop(self, key: K, /, default: Any = None) -> V | Any:
+            """Take out a key, and return its value, or the default."""
+            entry = self._live(key)
+            self._entries.pop(key, None)
+            return default if entry is None else entry[0]
 
     @orca.write
     def clear(self) -> None:

@@ -11,11 +11,14 @@ from collections.abc import (
     MutableMapping,
     ValuesView,
 )
-from typing import Any, Generic, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar
 
 from orcalike.objects import language as orca
 from orcalike.objects.plain import Container, plain
 from orcalike.objects.sending import sends
+
+if TYPE_CHECKING:
+    from orcalike.objects.defaults import Get, Pop, SetDefault
 
 K = TypeVar("K")
 V = TypeVar("V")
@@ -57,10 +60,17 @@ class Dict(Container, Generic[K, V]):
     def __reversed__(self) -> Iterator[K]:
         return iter(list(self._items)[::-1])
 
-    @orca.read
-    def get(self, key: K, default: Any = None, /) -> V | Any:
-        """The value of a key, or a default."""
-        return self._items.get(key, default)
+    if TYPE_CHECKING:
+
+        @property
+        def get(self) -> Get[K, V]: ...
+
+    else:
+
+        @orca.read
+        def get(self, key: K, default: Any = None, /) -> V | Any:
+            """The value of a key, or a default."""
+            return self._items.get(key, default)
 
     @orca.local
     def keys(self) -> KeysView[K]:
@@ -104,20 +114,34 @@ class Dict(Container, Generic[K, V]):
     def __delitem__(self, key: K, /) -> None:
         del self._items[key]
 
-    @orca.write
-    def pop(self, key: K, /, *default: Any) -> V | Any:
-        """Take out a key, and return its value, or the default; raises KeyError."""
-        return self._items.pop(key, *default)
+    if TYPE_CHECKING:
+
+        @property
+        def pop(self) -> Pop[K, V]: ...
+
+    else:
+
+        @orca.write
+        def pop(self, key: K, /, *default: Any) -> V | Any:
+            """Take out a key, and return its value, or the default; raises KeyError."""
+            return self._items.pop(key, *default)
 
     @orca.write
     def popitem(self) -> tuple[K, V]:
         """Take out the pair that was put in last, and return it; raises KeyError."""
         return self._items.popitem()
 
-    @orca.write
-    def setdefault(self, key: K, default: Any = None, /) -> V | Any:
-        """The value of a key, which is set to the default if it is missing."""
-        return self._items.setdefault(key, default)
+    if TYPE_CHECKING:
+
+        @property
+        def setdefault(self) -> SetDefault[K, V]: ...
+
+    else:
+
+        @orca.write
+        def setdefault(self, key: K, default: Any = None, /) -> V | Any:
+            """The value of a key, which is set to the default if it is missing."""
+            return self._items.setdefault(key, default)
 
     @orca.write
     def clear(self) -> None:

@@ -78,11 +78,15 @@ class BoundSending(Generic[P, R]):
     def __signature__(self) -> Signature:
         return self._method.signature(bound=True)
 
-    def __getattr__(self, name: str) -> Any:
-        if name == "__qualname__":  # no property may have that name
-            return self._method.__qualname__
-        title = f"{type(self._object).__name__}.{self.__name__}"
-        raise AttributeError(f"{title} has no attribute {name!r}")
+    if not TYPE_CHECKING:  # a type checker would take each name for an attribute
+
+        def __getattr__(self, name: str) -> Any:
+            if name == "__qualname__":  # no property may have that name
+                return self._method.__qualname__
+            if name.startswith("_"):  # also of an instance that `copy` has not filled yet
+                raise AttributeError(name)
+            title = f"{type(self._object).__name__}.{self.__name__}"
+            raise AttributeError(f"{title} has no attribute {name!r}")
 
 
 class Sending(Generic[S_contra, P, R]):

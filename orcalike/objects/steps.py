@@ -153,16 +153,20 @@ class BoundMethod(Generic[P, R]):
     def __signature__(self) -> Signature:
         return signature_of(self._method.steps, bound=True)
 
-    def __getattr__(self, name: str) -> Any:
-        if name == "__qualname__":  # no property may have that name
-            return self._method.__qualname__
-        title = f"{type(self._object).__name__}.{self.__name__}"
-        if name not in ("nowait", "options"):
-            raise AttributeError(f"{title} has no attribute {name!r}")
-        limit = f"; a limit is {self.__name__}(..., timeout=2)" * self._method.takes("timeout")
-        raise AttributeError(
-            f"{title} takes several steps: it has aio, and neither nowait nor options{limit}"
-        )
+    if not TYPE_CHECKING:  # a type checker would take each name for an attribute
+
+        def __getattr__(self, name: str) -> Any:
+            if name == "__qualname__":  # no property may have that name
+                return self._method.__qualname__
+            if name.startswith("_"):  # also of an instance that `copy` has not filled yet
+                raise AttributeError(name)
+            title = f"{type(self._object).__name__}.{self.__name__}"
+            if name not in ("nowait", "options"):
+                raise AttributeError(f"{title} has no attribute {name!r}")
+            limit = f"; a limit is {self.__name__}(..., timeout=2)" * self._method.takes("timeout")
+            raise AttributeError(
+                f"{title} takes several steps: it has aio, and neither nowait nor options{limit}"
+            )
 
     def __repr__(self) -> str:
         return f"<{type(self._object).__name__}.{self.__name__} of {self._object!r}>"

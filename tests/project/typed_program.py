@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Generic, TypeVar, assert_type
 
 import orcalike as orca
+from orcalike.objects import Cache, Dict, Queue
 
 T = TypeVar("T")
 
@@ -181,6 +182,35 @@ def threads() -> None:
         assert_type(box, Box[int])
         assert_type(box.get(), int)
         box.set("two")  # error: arg-type
+
+
+def ready_made(
+    counts: Dict[str, int], names: Dict[str, str | None], cache: Cache[str, bytes], jobs: Queue[int]
+) -> None:
+    assert_type(counts.get("a"), int | None)
+    assert_type(counts.get("a", 0), int)
+    assert_type(counts.get("a", "none"), int | str)
+    assert_type(counts.get.nowait("a").result(), int | None)
+    assert_type(counts.get.options(timeout=1)("a", 0), int)
+    assert_type(counts.pop("a"), int)
+    assert_type(counts.pop("a", 0), int)
+    assert_type(counts.pop("a", None), int | None)
+    assert_type(counts.pop.nowait("a", "none"), orca.Invocation[int | str])
+    assert_type(counts.setdefault("a", 0), int)
+    assert_type(counts.setdefault.nowait("a", 0), orca.Invocation[int])
+    assert_type(names.setdefault("a"), str | None)
+    assert_type(cache.get("x"), bytes | None)
+    assert_type(cache.get("x", b""), bytes)
+    assert_type(cache.get("x", 0), bytes | int)
+    assert_type(cache.pop("x"), bytes | None)
+    assert_type(cache.pop("x", default=0), bytes | int)
+    counts.get("a") + 1  # error: operator
+    counts.get(1)  # error: call-overload
+    counts.setdefault("a")  # error: call-arg
+    counts.setdefault("a", "b")  # error: arg-type
+    cache.get("x").decode()  # error: union-attr
+    jobs.put.nowait(1)  # error: attr-defined
+    jobs.put.options(timeout=1)  # error: attr-defined
 
 
 async def coroutines() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import inspect
 import pydoc
 from typing import Any
@@ -76,3 +77,12 @@ def test_what_they_lack_is_named(cls: Any, name: str, lacks: str, words: str) ->
 def test_a_method_of_several_steps_shows_its_object() -> None:
     assert repr(Queue[int]().get) == "<Queue.get of <Queue of 0 items>>"
     assert Queue[int]().get.__self__.empty()
+
+
+def test_one_of_an_object_can_be_copied() -> None:
+    """`copy` makes an empty instance first, which has no attributes yet."""
+    jobs, numbers = Queue[int](), List([1])
+    copy.copy(jobs.put)(1)
+    copy.copy(numbers.extend)([2])
+    assert jobs.qsize() == 1
+    assert numbers == [1, 2]
