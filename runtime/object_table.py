@@ -308,9 +308,9 @@ class ObjectTable:
         self._give(replica, invocation, class_name, digest)
         if invocation.exception() is None and replica.arguments_digest != _digest(arguments):
             _log.warning(
-                "%r exists already, made with other arguments; those given here, %.1000s, are not used",
+                "%r exists already, made with other arguments; those given here, as in %.1000s, are not used",
                 replica.name,
-                self._runtime.sender.codec.decode(arguments),
+                _as_call(class_name, self._runtime.sender.codec.decode(arguments)),
             )
 
     def _end_in_order(self, replica: Replica) -> None:
@@ -450,6 +450,13 @@ class ObjectTable:
         _log.error("%s", why)
         for task in tasks:
             never(task, NotSerializable(why))
+
+
+def _as_call(class_name: str, arguments: list[Any]) -> str:
+    """How a program calls the class: with the positional arguments, and those in the last of all."""
+    *placed, named = arguments
+    given = [repr(value) for value in placed] + [f"{key}={named[key]!r}" for key in named]
+    return f"{class_name.rpartition(':')[2]}({', '.join(given)})"
 
 
 def _digest(arguments: bytes) -> bytes:

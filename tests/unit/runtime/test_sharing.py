@@ -16,6 +16,14 @@ import orcalike as orca
 from tests.lib.shared_classes import Counter, Fragile, Journal, transfer
 
 
+@orca.shared
+class Labelled:
+    """It is made with arguments of each kind."""
+
+    def __init__(self, *labels: str, size: int = 0) -> None:
+        self.labels, self.size = labels, size
+
+
 def test_share_binds_to_what_is_there(
     group: orca.Group, counter: Counter, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -25,8 +33,21 @@ def test_share_binds_to_what_is_there(
     assert group.share(Counter, "counter", 7) is counter
     (warning,) = caplog.records
     assert "'counter' exists already, made with other arguments" in warning.message
-    assert "7" in warning.message
+    assert "those given here, as in Counter(7), are not used" in warning.message
     assert counter.get() == 0
+
+
+def test_other_arguments_are_shown_as_a_call(
+    group: orca.Group, caplog: pytest.LogCaptureFixture
+) -> None:
+    group.share(Labelled, "label", "a", size=3)
+    group.share(Labelled, "label", "b")
+    group.share(Labelled, "label", "a", "c", size=4)
+    given = [record.message.partition("given here, ")[2] for record in caplog.records]
+    assert given == [
+        "as in Labelled('b'), are not used",
+        "as in Labelled('a', 'c', size=4), are not used",
+    ]
 
 
 def test_share_with_another_class(group: orca.Group, counter: Counter) -> None:
