@@ -425,7 +425,10 @@ class Digests:
         names = ", ".join(_names(replica, ran)) or "no operation"
         return (
             f"the replicas of {name}{kind} differ since a place between {begin} and seqno "
-            f"{place[0]} of the order, in which ran: {names}; members with one state each: {sides}"
+            f"{place[0]} of the order, in which ran: {names}; members with one state each: {sides}. "
+            "Something that an operation returned, or an attribute, was changed outside of a write, or an "
+            "operation depends on more than the object and its arguments (ORCALIKE_CHECK=strict finds "
+            "attributes that are set, shadow such operations)"
         )
 
 

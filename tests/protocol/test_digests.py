@@ -62,7 +62,9 @@ def test_the_odd_member_serves_no_more_and_all_name_the_divergence(
     }
     for said in ("'counter'", "Counter", "in which ran: add", "between seqno ", " and seqno "):
         assert said in text
-    assert f"{names[0]} and {names[1]}; {names[2]}" in text
+    assert f"{names[0]} and {names[1]}; {names[2]}. " in text
+    assert "Something that an operation returned, or an attribute, was changed outside of" in text
+    assert "ORCALIKE_CHECK=strict finds attributes that are set, shadow such operations" in text
     assert not first.faults
     assert not second.faults
     goes_on = [r.getMessage() for r in caplog.records if "this member goes on" in r.getMessage()]
