@@ -18,6 +18,9 @@ RETRY_STEP, RETRY_MAX = 0.02, 0.5
 HOPELESS_MAX = 8
 """Attempts in a row, at each address one at the least, that no other process has proved the key in, or spoken this one's version."""
 
+CLOSED = "it closed the connection"
+"""How an attempt ends at a process that is asked for a group that it has not, or has not yet."""
+
 
 class Deserted(JoinFailed):
     """The members that were there have left meanwhile: the group is to be made anew."""
@@ -37,6 +40,7 @@ class Entry:
     ) -> None:
         self._targets = targets
         self._own = own
+        self._name = options.name
         self._place = options.place
         self._is_unanimous = options.is_unanimous
         self._asks_all = False
@@ -152,7 +156,12 @@ class Entry:
         if self._is_unanimous and self._last_trouble:
             return f"the group was not made or found yet: {self._last_trouble}"
         targets = self._targets()
-        return f"no answer from {', '.join(targets)}" if targets else None
+        if not targets:
+            return None
+        answer = f"no answer from {', '.join(targets)} for the group {self._name!r}"
+        if self._last_trouble == CLOSED:
+            answer += f": {CLOSED}, as a process does whose group has another name"
+        return answer
 
     def too_late(
         self, timeout: float | None, view: View | None, donors: tuple[Member, ...]

@@ -15,7 +15,11 @@ if TYPE_CHECKING:
 LIMIT = 0.5
 
 REFUSED: dict[str, tuple[dict[str, object], str, str]] = {
-    "another group": ({"name": "other"}, "JoinFailed", "no answer from {address}"),
+    "another group": (
+        {"name": "other"},
+        "JoinFailed",
+        "no answer from {address} for the group 'other'",
+    ),
     "another stack": (
         {"timeout": DEADLINE, "stack": "PACK(size=99):XFER:TOTAL:MBRSHIP:COM:unix"},
         "ConfigMismatch",

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
+from pathlib import Path
+
 import pytest
 
+import orcalike as orca
 from orcalike.errors import JoinFailed
-from orcalike.session.entry import Entry
+from orcalike.session.entry import CLOSED, Entry
 from orcalike.session.options import JoinOptions
 from orcalike.transport.view import Member
 
@@ -15,7 +19,7 @@ ONE, OTHER = Member("unix:/one", 1, 0), Member("unix:/other", 2, 1)
 @pytest.mark.parametrize(
     ("donors", "says"),
     [
-        ((), "no answer from unix:/one"),
+        ((), "no answer from unix:/one for the group 'group'"),
         ((ONE,), f"the group's state has not come yet: {ONE} is to give it"),
         (
             (ONE, OTHER),
@@ -30,3 +34,38 @@ def test_what_is_waited_for(donors: tuple[Member, ...], says: str) -> None:
     failed = entry.too_late(3.0, None, donors)
     assert isinstance(failed, JoinFailed)
     assert str(failed) == f"could not join the group within 3.0 s; {says}"
+
+
+SAYS = (
+    "no answer from {} for the group 'h': it closed the connection, as a process does whose group has "
+    "another name"
+)
+
+
+def test_a_connection_that_was_closed_may_be_to_another_group() -> None:
+    entry = Entry(lambda: ("unix:/one",), lambda: "", JoinOptions("h", "seeds"))
+    entry.begin()
+    entry.trouble = CLOSED
+    assert entry.next_attempt(is_in=False) is not None
+    assert entry.why_out(()) == SAYS.format("unix:/one")
+    failed = str(entry.too_late(3.0, None, ()))
+    assert failed == f"could not join the group within 3.0 s; {SAYS.format('unix:/one')}"
+
+
+async def test_the_log_says_that_the_group_may_have_another_name(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is asked again all the same: a group of that name may come."""
+    monkeypatch.setattr("orcalike.session.waiting.SAY_EVERY", 0.05)
+
+    async def join(address: str) -> str:
+        async with orca.join("h", seeds=address) as joined:
+            return joined.name
+
+    async with orca.join("g", listen=f"unix:{tmp_path}/socket") as group:
+        joining = asyncio.create_task(join(group.address))
+        while SAYS.format(group.address) not in caplog.text:
+            await asyncio.sleep(0.01)
+            assert not joining.done()
+        async with orca.join("h", listen=group.address):
+            assert await joining == "h"
