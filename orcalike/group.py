@@ -412,7 +412,13 @@ class Group:
     def _abandon(self) -> None:
         """This is a forked child: the group is its parent's."""
         if not self._closed:
-            closed = GroupClosed("a forked child has no group: join in the child")
+            where = (
+                f"seeds={self.address!r}" if self.address else "seeds=, if the parent has listen="
+            )
+            closed = GroupClosed(
+                f"a forked child has no group: join in the child with {where}, or start the process "
+                "with group.fork"
+            )
             sender = self._runtime.sender
             sender.failure = sender.no_outcomes = closed
             self._let_go()

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import socket
 import time
 from collections.abc import Hashable
 from typing import Any
 
-from orcalike.errors import StackError
+from orcalike.errors import OrcalikeError, StackError
 from orcalike.launch_protocol.environment import detection_at
 from orcalike.session import adopting, listeners
 from orcalike.session.listeners import SharedListener
@@ -52,11 +53,27 @@ class Endpoint:
         """Listen, with other groups of this process where that is possible; until the endpoint closes."""
         options = self._options
         if options.how != "alone":
-            self._listener = listeners.take(
-                self._place(), self.wire_name, options.keys, self._listen
-            )
+            try:
+                self._listener = listeners.take(
+                    self._place(), self.wire_name, options.keys, self._listen
+                )
+            except OrcalikeError as error:
+                raise self._explained(error) from None
             self.address = self._listener.address
         self.detection = options.detection or detection_at(self.address)
+
+    def _explained(self, error: OrcalikeError) -> OrcalikeError:
+        """Why this process cannot listen, in terms of what the program asked for."""
+        if listeners.is_member(self._place(), self.wire_name):
+            return OrcalikeError(
+                f"this process is a member of the group {self._options.name!r} already: pass that group "
+                "on, or join(name=...) another one"
+            )
+        if self._options.listen and os.strerror(errno.EADDRINUSE) in str(error):
+            return OrcalikeError(
+                f"{error}: join the group that listens there with seeds=, or let the processes meet with at="
+            )
+        return error
 
     @property
     def wire_name(self) -> str:

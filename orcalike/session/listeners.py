@@ -84,6 +84,12 @@ def take(
         return shared
 
 
+def is_member(place: Hashable, group: str) -> bool:
+    """Whether this process listens for that group, at that place, already."""
+    with _here.lock:
+        return any(each.place == place and group in each.groups for each in _here.open)
+
+
 def give_back(shared: SharedListener, group: str) -> None:
     """The group uses it no more; it is closed with its last user."""
     here = _here

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+import os
 import subprocess
 import sys
 import threading
@@ -39,6 +40,28 @@ def test_a_block_that_was_forgotten_is_named() -> None:
 
     with pytest.raises(TypeError, match=r"is not awaited: with orca\.join"):
         asyncio.run(join())
+
+
+@pytest.mark.parametrize("listens", [True, False])
+def test_a_forked_child_learns_how_it_joins(tmp_path: Path, listens: bool) -> None:
+    group = orca.connect(listen=f"unix:{tmp_path}/group" if listens else None)
+    counter = group.share(Counter, "counter")
+    reader, writer = os.pipe()
+    child = os.fork()
+    if child == 0:
+        try:
+            counter.add(1)
+        except orca.GroupClosed as error:
+            os.write(writer, str(error).encode())
+        finally:
+            os._exit(0)
+    os.close(writer)
+    with open(reader) as says:
+        text = says.read()
+    assert os.waitpid(child, 0)[1] == 0
+    where = f"seeds='{group.address}'" if listens else "seeds=, if the parent has listen="
+    assert f"join in the child with {where}, or start the process with group.fork" in text
+    group.close()
 
 
 def test_leaving_while_another_thread_waits(

@@ -72,6 +72,17 @@ def test_two_members_of_one_group_have_a_listener_each(place: str) -> None:
         write(first, second, third)
 
 
+def test_a_process_that_is_a_member_already_learns_it(tmp_path: Path) -> None:
+    """It is no matter of an address, which a launcher may have chosen."""
+    address = f"unix:{tmp_path}/place"
+    says = r"^this process is a member of the group 'g' already: pass that group on, or join\(name="
+    with orca.join("g", listen=address):
+        with pytest.raises(orca.OrcalikeError, match=says):
+            orca.connect("g", listen=address)
+        orca.connect("h", listen=address).close()
+    orca.connect("g", listen=address).close()
+
+
 def test_groups_with_other_keys_have_a_listener_each() -> None:
     with (
         orca.join("a", listen="tcp:127.0.0.1:0", key=KEY) as a,
@@ -189,7 +200,10 @@ def test_a_listener_that_cannot_be_made_is_not_kept(tmp_path: Path) -> None:
     listener, address = listen(f"unix:{path}")
     with listener:
         for _ in range(2):
-            with pytest.raises(orca.OrcalikeError, match="cannot listen at"):
+            with pytest.raises(
+                orca.OrcalikeError,
+                match=r"cannot listen at .*: join the group .* with seeds=, or .* at=$",
+            ):
                 orca.connect(listen=address)
     path.unlink()
     Path(f"{path}~").mkdir()
