@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from orcalike.cli.common import Refusal
+from orcalike.transport.wording import counted
+
+if TYPE_CHECKING:
+    from orcalike.declare.program_check import Report
 
 
 @click.command(short_help="Look for operations that would differ between replicas.")
@@ -14,8 +19,8 @@ from orcalike.cli.common import Refusal
 def check(programs: tuple[Path, ...]) -> None:
     """Print all that keeps the shared classes of PROGRAMS from being alike at each replica.
 
-    Each line has file and line, what is wrong, and what to do about it; then comes what the check
-    cannot know. Of a program its imports, classes, functions and constants are loaded, and nothing
+    Each line has file and line, what is wrong, and what to do about it; then come notes: what the check
+    cannot know, or what is perhaps not meant. Of a program its imports, classes, functions and constants are loaded, and nothing
     else of it runs; the modules that it imports are imported.
 
     Exit code 1 if anything was found, 2 if a program is no Python or cannot be read.
@@ -41,10 +46,20 @@ def check(programs: tuple[Path, ...]) -> None:
         for line in report.notes:
             click.echo(f"{line} (note)")
         found += len(report.findings)
-        known = f"{report.declared} shared classes and atomic functions"
-        click.echo(
-            f"{program}: {known}, {len(report.findings)} found, {len(report.notes)} not known",
-            err=True,
-        )
+        click.echo(f"{program}: {_summary(report)}", err=True)
     if found:
         raise click.exceptions.Exit(1)
+
+
+def _summary(report: Report) -> str:
+    """What was looked at, and what came of it."""
+    if report.declared == 1:
+        looked_at = "1 shared class or atomic function"
+    else:
+        looked_at = f"{report.declared} shared classes and atomic functions"
+    said = [
+        counted(len(found), what)
+        for found, what in ((report.findings, "fault"), (report.notes, "note"))
+        if found
+    ]
+    return f"{looked_at}; {', '.join(said) or 'nothing found'}"

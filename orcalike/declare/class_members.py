@@ -167,7 +167,8 @@ class Members:
             yield method_subject(cls, origin, operation.function, self.label(name), pure=reads)
             if operation.guard is not None:
                 label = f"the guard of {self.label(name)}"
-                yield method_subject(cls, origin, operation.guard, label, pure=True)
+                guard = operation.guard
+                yield method_subject(cls, origin, guard, label, pure=True, guard=True)
         for name, function in self._plain_functions():
             pure = name == "snapshot" or name in self.invariants
             yield method_subject(cls, self.found[name][0], function, self.label(name), pure=pure)

@@ -41,6 +41,7 @@ from orcalike.declare.outside_names import (
 )
 from orcalike.declare.set_expressions import Sets, attributes_assigned
 from orcalike.declare.subject import Subject, finding, method_subject, title
+from orcalike.runtime.moment import now
 from orcalike.runtime.operation import Operation
 from orcalike.runtime.source import FunctionSyntax, syntax
 
@@ -48,6 +49,11 @@ from orcalike.runtime.source import FunctionSyntax, syntax
 GENERATOR, COROUTINE, ASYNC_GENERATOR = 0x20, 0x80, 0x200
 
 _UNCHECKED = "# orca: unchecked"
+UNKNOWN = ", which is not checked"
+GUARD_OF_TIME = (
+    "uses orcalike.now(), and is tried after writes of the object, not as time passes: wait for a time "
+    "where you call it, or have a write say that it has come"
+)
 
 
 def check(subjects: Iterable[Subject], notes: dict[str, None] | None = None) -> list[str]:
@@ -56,11 +62,11 @@ def check(subjects: Iterable[Subject], notes: dict[str, None] | None = None) -> 
     What cannot be known goes into `notes`, likewise.
     """
     queue = deque(subjects)
-    seen: set[tuple[FunctionType, bool, frozenset[str]]] = set()
+    seen: set[tuple[FunctionType, bool, frozenset[str], bool]] = set()
     found: dict[str, None] = {}
     while queue:
         subject = queue.popleft()
-        key = subject.function, subject.pure, subject.owned
+        key = subject.function, subject.pure, subject.owned, subject.guard
         if key in seen:
             continue
         seen.add(key)
@@ -126,11 +132,11 @@ class _Visitor(ast.NodeVisitor):
             )
 
     def note(self, node: ast.AST, what: str) -> None:
-        """What the check cannot know."""
+        """What the check cannot know, or what is perhaps not meant."""
         if not self.is_unchecked(node):
             line = getattr(node, "lineno", 0)
             file = self.subject.function.__code__.co_filename
-            self.notes.append(f"{file}:{line}: {self.subject.label} {what}, which is not checked")
+            self.notes.append(f"{file}:{line}: {self.subject.label} {what}")
 
     def is_unchecked(self, node: ast.AST) -> bool:
         file = self.subject.function.__code__.co_filename
@@ -191,6 +197,8 @@ class _Visitor(ast.NodeVisitor):
             return True  # it is reported where it is assigned
         if path == "builtins.hash" and self.subject.function.__name__ == "__hash__":
             reason = None
+        if self.subject.guard and value is now:
+            self.note(node, GUARD_OF_TIME)
         if reason is not None:
             text, name = ast.unparse(node), name_of(path, value)
             if text.rpartition(".")[2] != name.rpartition(".")[2]:
@@ -208,7 +216,7 @@ class _Visitor(ast.NodeVisitor):
             if value.__module__ == self._module or is_the_programs(value.__code__.co_filename):
                 self.call_helper(node, value, title(value))
             elif not _is_known(value.__module__):
-                self.note(node, f"uses {path}")
+                self.note(node, f"uses {path}{UNKNOWN}")
         elif isinstance(value, type) and not hasattr(value, "__orcalike_info__"):
             for name in ("__init__", "__post_init__", "__call__"):
                 method = vars(value).get(name)
@@ -217,7 +225,7 @@ class _Visitor(ast.NodeVisitor):
                 ):
                     self.call_helper(node, method, f"{title(value)}.{name}")
         elif callable(value) and not _is_known(getattr(value, "__module__", None) or "builtins"):
-            self.note(node, f"uses {path}")
+            self.note(node, f"uses {path}{UNKNOWN}")
 
     def call_helper(
         self,
@@ -228,7 +236,8 @@ class _Visitor(ast.NodeVisitor):
     ) -> None:
         label = f"{name}, which {self._label} calls,"
         pure = self.subject.pure
-        self.check_too(node, Subject(function, label, pure=pure, owned=owned))
+        guard = self.subject.guard
+        self.check_too(node, Subject(function, label, pure=pure, owned=owned, guard=guard))
 
     def check_too(self, node: ast.AST, called: Subject) -> None:
         """A line that is unchecked answers for what it calls as well."""
@@ -329,7 +338,8 @@ class _Visitor(ast.NodeVisitor):
     ) -> None:
         assert self.subject.cls is not None
         label = f"{title(origin)}.{node.attr}, which {self._label} calls,"
-        subject = method_subject(self.subject.cls, origin, function, label, pure=pure)
+        guard = self.subject.guard
+        subject = method_subject(self.subject.cls, origin, function, label, pure=pure, guard=guard)
         owned = subject.owned if owned is None else owned
         self.check_too(node, subject.owning(owned))
 
@@ -376,7 +386,7 @@ class _Visitor(ast.NodeVisitor):
             case _:
                 found = self.names.resolve(node.args[0])
                 if found is not None and isinstance(found[1], ModuleType):
-                    self.note(node, f"uses {ast.unparse(node)}")
+                    self.note(node, f"uses {ast.unparse(node)}{UNKNOWN}")
 
     def _check_stored(self, function: ast.expr) -> None:
         """`self.key(...)` if the class has no such method."""

@@ -69,7 +69,7 @@ class Report:
 
     findings: list[str]
     notes: list[str]
-    """What it cannot know."""
+    """What it cannot know, or what is perhaps not meant."""
     declared: int
     """Shared classes and atomic functions, those of the program's own modules too."""
 

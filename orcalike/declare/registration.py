@@ -76,7 +76,10 @@ def check_again(info: ClassInfo | AtomicInfo, notes: dict[str, None]) -> list[st
     """What is wrong with something that was declared, now that all names of its module exist."""
     if isinstance(info, ClassInfo):
         return determinism.check(Members(info.cls).subjects(), notes)
-    return determinism.check([_atomic_subject(info.atomic.function)], notes)
+    subjects = [_atomic_subject(info.atomic.function)]
+    if info.atomic.guard is not None:
+        subjects.append(_guard_subject(info.atomic.function, info.atomic.guard))
+    return determinism.check(subjects, notes)
 
 
 def _atomic_info(declared: Atomic[..., Any], functions: list[FunctionType]) -> AtomicInfo:
@@ -88,12 +91,19 @@ def _atomic_info(declared: Atomic[..., Any], functions: list[FunctionType]) -> A
 def _declare_guard(declared: Atomic[..., Any], guard: FunctionType) -> None:
     """Checks an atomic function's guard, which comes when the function is declared already."""
     function: FunctionType = declared.function
-    label = f"the guard of atomic {title(function)}"
-    _raise(guard_problems(function, guard, label, method=False))
-    code = guard.__code__
-    parameters = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
-    _raise(determinism.check([Subject(guard, label, pure=True, owned=frozenset(parameters))]))
+    _raise(guard_problems(function, guard, _guard_label(function), method=False))
+    _raise(determinism.check([_guard_subject(function, guard)]))
     declare(_atomic_info(declared, [function, guard]))
+
+
+def _guard_label(function: FunctionType) -> str:
+    return f"the guard of atomic {title(function)}"
+
+
+def _guard_subject(function: FunctionType, guard: FunctionType) -> Subject:
+    code = guard.__code__
+    owned = frozenset(code.co_varnames[: code.co_argcount + code.co_kwonlyargcount])
+    return Subject(guard, _guard_label(function), pure=True, owned=owned, guard=True)
 
 
 collected: list[str] | None = None

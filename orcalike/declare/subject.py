@@ -18,6 +18,7 @@ class Subject:
         cls: type[Any] | None = None,
         origin: type[Any] | None = None,
         helper: bool = False,
+        guard: bool = False,
     ) -> None:
         self.function = function
         self.label = label
@@ -32,23 +33,32 @@ class Subject:
         """The class that defines it, for `super()` and names with two underscores."""
         self.helper = helper
         """Called by an operation; it may be a generator that the operation runs through."""
+        self.guard = guard
+        """It is a guard, or called by one."""
 
     def as_helper(self) -> Subject:
         """The same, called by an operation."""
-        of_class = self.cls, self.origin
-        return Subject(self.function, self.label, self.pure, self.owned, *of_class, helper=True)
+        same = self.function, self.label, self.pure, self.owned, self.cls, self.origin
+        return Subject(*same, helper=True, guard=self.guard)
 
     def owning(self, parameters: frozenset[str]) -> Subject:
         """The same, where other parameters stand for shared objects."""
-        of_class = self.cls, self.origin, self.helper
+        of_class = self.cls, self.origin, self.helper, self.guard
         return Subject(self.function, self.label, self.pure, parameters, *of_class)
 
 
 def method_subject(
-    cls: type[Any], origin: type[Any], function: FunctionType, label: str, *, pure: bool
+    cls: type[Any],
+    origin: type[Any],
+    function: FunctionType,
+    label: str,
+    *,
+    pure: bool,
+    guard: bool = False,
 ) -> Subject:
     """The subject for a method, whose first parameter is the object."""
-    return Subject(function, label, pure, frozenset(function.__code__.co_varnames[:1]), cls, origin)
+    owned = frozenset(function.__code__.co_varnames[:1])
+    return Subject(function, label, pure, owned, cls, origin, guard=guard)
 
 
 def finding(function: FunctionType, label: str, what: str, remedy: str, line: int = 0) -> str:

@@ -105,7 +105,7 @@ def test_all_is_printed_before_anything_runs(cli: Cli) -> None:
         found = [line for line in lines if said in line]
         assert found, (said, lines)
         assert found[0].startswith(f"{file}:{line_of(file, text)}: ")
-    assert "2 shared classes and atomic functions, 5 found" in ended.stderr
+    assert "2 shared classes and atomic functions; 5 faults, 1 note" in ended.stderr
 
 
 def test_a_program_in_order(cli: Cli) -> None:
@@ -127,7 +127,65 @@ def test_a_program_in_order(cli: Cli) -> None:
     )
     ended = check(program)
     assert (ended.returncode, ended.stdout) == (0, "")
-    assert "1 shared classes and atomic functions, 0 found, 0 not known" in ended.stderr
+    assert "1 shared class or atomic function; nothing found" in ended.stderr
+
+
+def test_a_guard_that_looks_at_the_time_is_noted(cli: Cli) -> None:
+    """It is not tried again as time passes; but another write may come."""
+    program = cli.write(
+        """
+        import orcalike as orca
+
+        @orca.shared
+        class Gate:
+            def __init__(self):
+                self.opens = orca.now() + 1.0
+
+            def _is_open(self):
+                return orca.now() >= self.opens
+
+            @orca.read
+            def left(self):
+                return self.opens - orca.now() if not self._is_open() else 0.0
+
+            @orca.write
+            def enter(self):
+                self.opens = orca.now()
+
+            @enter.when
+            def _(self):
+                return orca.now() >= self.opens  # directly
+
+            @orca.write
+            def pass_by(self):
+                pass
+
+            @pass_by.when
+            def _(self):
+                return self._is_open()
+
+        @orca.atomic
+        def both(one, other):
+            return orca.now()
+
+        @both.when
+        def _(one, other):
+            return orca.now() >= one.opens
+        """
+    )
+    ended = check(program)
+    assert ended.returncode == 0, ended.stdout
+    assert "2 shared classes and atomic functions; 3 notes" in ended.stderr
+    said = (
+        " uses orcalike.now(), and is tried after writes of the object, not as time passes: wait "
+    )
+    for label in (
+        "the guard of Gate.enter",
+        "Gate._is_open, which the guard of Gate.pass_by calls,",
+        "the guard of atomic both",
+    ):
+        assert f": {label}{said}" in ended.stdout
+    assert all(line.endswith("(note)") for line in ended.stdout.splitlines())
 
 
 def test_no_such_program(cli: Cli) -> None:
@@ -176,7 +234,7 @@ def test_a_class_that_is_registered_by_a_call(cli: Cli) -> None:
     )
     ended = check(program)
     assert ended.returncode == 0, ended.stdout
-    assert "1 shared classes and atomic functions, 0 found, 0 not known" in ended.stderr
+    assert "1 shared class or atomic function; nothing found" in ended.stderr
 
 
 #: What no Python reads, by the line at fault and some words of why.
