@@ -193,13 +193,15 @@ _OF_GROUPS = {
     "run": "orcalike.session.event_loop",
 }
 
+_SUBMODULES = ("messages", "objects", "testing")
+
 
 if not TYPE_CHECKING:  # a type checker would believe that every name is there
-    __getattr__ = _lazy_attributes(__name__, _OF_GROUPS)
+    __getattr__ = _lazy_attributes(__name__, _OF_GROUPS, _SUBMODULES)
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    return sorted({*globals(), *_SUBMODULES, *__all__})
 
 
 __all__ = [

@@ -254,7 +254,7 @@ class Group:
         await self._runtime.sender.wait_for_room()
 
     def digest(self) -> tuple[int, str]:
-        """How many messages were delivered so far, and a digest chained over all of them (I1).
+        """How many messages were delivered so far, and a digest chained over all of them.
 
         If the numbers are equal at two members, the digests are. The chain is kept if
         `ORCALIKE_CHECK=order` or `hash` asks for it, at all members; raises ValueError if not. If
@@ -282,7 +282,7 @@ class Group:
             self._session.pump.call(lambda now: record_states(self._runtime))
 
     def info(self) -> GroupInfo:
-        """The state of the group, as this member knows it (A06)."""
+        """The state of the group, as this member knows it."""
         refuse_inside("info")
         session, runtime = self._session, self._runtime
         if self._closed:
@@ -307,7 +307,7 @@ class Group:
         return seen[0]
 
     def stability(self) -> Stability:
-        """The stability matrix: how many messages of each member each member has applied (H67).
+        """The stability matrix: how many messages of each member each member has applied.
 
         It is what this member knows: true, and perhaps behind. Messages are invocations, and what
         the group itself does (`share`, `barrier`, ...). Raises StackError if the stack has no

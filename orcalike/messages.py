@@ -1,4 +1,4 @@
-"""The group primitives, for programs that want messages and not objects (Amoeba, table 1: A01 to A06).
+"""The group primitives, for programs that want messages and not objects (Amoeba, table 1).
 
     group = create_group("chat", listen="unix:/tmp/chat")       # or join_group("chat", seeds=...)
     send_to_group(group, b"hello")
@@ -7,9 +7,9 @@
         case Joined(member) | Left(member): ...
     leave_group(group)
 
-They are functions, as in Amoeba, under the names of its table. All block, and may be called from any thread: to do two things at once, have two threads
-(A10). Groups are closed: only members send and receive (A08). Data, joins and leaves are events in
-one order, the same at each member (A09): a join is delivered to all but the joiner, a leave to all
+They are functions, as in Amoeba, under the names of its table. All block, and may be called from any thread: to do two things at once, have two threads.
+Groups are closed: only members send and receive. Data, joins and leaves are events in
+one order, the same at each member: a join is delivered to all but the joiner, a leave to all
 and to the leaver too, which knows then that it has seen everything.
 
 Nothing is thrown away, so a member that does not receive holds up the group: it has room for
@@ -96,7 +96,7 @@ def create_group(
     interface: str | None = None,
     insecure: bool = False,
 ) -> MessageGroup:
-    """CreateGroup (A01): make a group; this member is its first, and its sequencer.
+    """CreateGroup: make a group; this member is its first, and its sequencer.
 
     With `listen="unix:PATH"` or `"tcp:HOST:PORT"` others can join it. A launched program has its
     group already: join it. TCP needs a `key`, and has `advertise`, `interface` and `insecure`, as in `orcalike.join`. With
@@ -124,7 +124,7 @@ def join_group(
     interface: str | None = None,
     insecure: bool = False,
 ) -> MessageGroup:
-    """JoinGroup (A02): join the group that one of the addresses is in, or the launched program's.
+    """JoinGroup: join the group that one of the addresses is in, or the launched program's.
 
     The join has a place in the order: all others receive `Joined`, and this member receives what
     comes after.
@@ -180,7 +180,7 @@ def _plan(
 def send_to_group(
     group: MessageGroup, data: bytes | bytearray | memoryview, *, timeout: Duration | None = None
 ) -> None:
-    """SendToGroup (A03): a reliable, totally ordered send to all members, this one too.
+    """SendToGroup: a reliable, totally ordered send to all members, this one too.
 
     Returns when the message is delivered here. If more than 8 MiB of this member's would not be
     ordered yet, it waits first. Raises ValueError for more than 16 MiB, InvocationTimeout when the
@@ -195,7 +195,7 @@ def send_to_group(
 
 
 def receive_from_group(group: MessageGroup, *, timeout: Duration | None = None) -> Event:
-    """ReceiveFromGroup (A04): the next event in the order, as soon as there is one.
+    """ReceiveFromGroup: the next event in the order, as soon as there is one.
 
     What came before this member left, or was expelled, is received first. Raises TimeoutError,
     Expelled, GroupClosed.
@@ -205,7 +205,7 @@ def receive_from_group(group: MessageGroup, *, timeout: Duration | None = None) 
 
 @held
 def get_info_group(group: MessageGroup) -> Info:
-    """GetInfoGroup (A06): the state of the group, blocked or not. Raises GroupClosed after leaving."""
+    """GetInfoGroup: the state of the group, blocked or not. Raises GroupClosed after leaving."""
     inbox, session = group._inbox, group._session
     with inbox.lock:
         if inbox.installed is None or isinstance(inbox.failure, GroupClosed):
@@ -224,7 +224,7 @@ def get_info_group(group: MessageGroup) -> Info:
 
 
 def reset_group(group: MessageGroup, minimum: int, *, timeout: Duration | None = None) -> View:
-    """ResetGroup (A05): rebuild a blocked group of the members that answer (A12 to A14).
+    """ResetGroup: rebuild a blocked group of the members that answer.
 
     View changes need no reset: a group that has lost members goes on by itself, no call fails for
     it, and all receive `Left`. But if those that are left may not go on without the others,

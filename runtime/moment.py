@@ -20,7 +20,7 @@ _ALONE = Member("", 0, 0)
 
 
 def now() -> float:
-    """Seconds since the epoch, by the sequencer's clock.
+    """Seconds since the epoch, by the clock of the member that orders: the sequencer, or in shared memory the writer.
 
     In a write it is the time at which the write was ordered, which never goes back. In a read it is
     the time now, as far as this process knows that clock; never less than in any write before it.

@@ -18,7 +18,7 @@ class Stability(Frozen):
         super().__init__(members, matrix)
 
     def level(self, k: int) -> tuple[int, ...]:
-        """How many messages of each member are k-stable: seen by k members at the least (H68).
+        """How many messages of each member are k-stable: seen by k members at the least.
 
         All zeros where there are fewer than k members. Raises ValueError for a k below 1.
         """

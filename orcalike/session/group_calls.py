@@ -176,7 +176,7 @@ class Reset:
         self._lower_degrees = lower_degrees
 
     def __call__(self, *, minimum: int, timeout: Duration | None = None) -> View:
-        """Rebuild a blocked group of the members that answer, on this program's word (A05).
+        """Rebuild a blocked group of the members that answer, on this program's word.
 
         Only if the group is blocked: it waits for members, and `group.info().blocked` says for
         which. It goes on without them then, in a new *lineage*: what only they held is lost, and

@@ -1,4 +1,4 @@
-"""The state of a group, as one member knows it (A06)."""
+"""The state of a group, as one member knows it."""
 
 from __future__ import annotations
 
