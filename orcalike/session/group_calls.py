@@ -58,10 +58,9 @@ class Share:
     ) -> Invocation[T]:
         """The same, without waiting."""
         info = _info_of(cls)
+        _check_name(name)
         self._runtime.degrees.note_single(info)
         show_objects_of(info.cls)
-        if not isinstance(name, str) or not name:
-            raise TypeError(f"the name of a shared object is a string, not {name!r}")
         placed, named = constructor_arguments(info, args, kwargs)
         arguments = self._runtime.sender.codec.encode((*placed, named), f"share of {name!r}")
         what = (name, info.name, info.digest, arguments, hash(info.name), info.least)
@@ -100,6 +99,7 @@ class Find:
     def nowait(self, cls: Callable[..., T], name: str, /) -> Invocation[T]:
         """The same, without waiting."""
         info = _info_of(cls)
+        _check_name(name)
         what = (name, info.name, info.digest)
         invocation: Invocation[T] = self._runtime.sender.invoke_group(
             Code.FIND, what, f"find {name!r}"
@@ -266,6 +266,11 @@ async def _wait_on_loop(invocation: Invocation[T], seconds: float | None, late: 
         if not limit.expired():
             raise
         raise TimeoutError(late) from None
+
+
+def _check_name(name: object) -> None:
+    if not isinstance(name, str) or not name:
+        raise TypeError(f"the name of a shared object is a string, not {name!r}")
 
 
 def _not_found(name: str, timeout: Duration | None) -> str:

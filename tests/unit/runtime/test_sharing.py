@@ -9,6 +9,7 @@ import os
 import threading
 import weakref
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 
@@ -65,6 +66,13 @@ def test_share_with_arguments_that_do_not_fit(group: orca.Group) -> None:
         group.share(dict, "counter")
     with pytest.raises(TypeError, match="the name of a shared object is a string"):
         group.share(Counter, "")
+
+
+@pytest.mark.parametrize("name", [5, None, b"counter", ""])
+def test_what_is_no_name_raises_before_it_is_sent(group: orca.Group, name: Any) -> None:
+    for call in (group.share.nowait, group.find.nowait, group.share, group.find):
+        with pytest.raises(TypeError, match="the name of a shared object is a string, not "):
+            call(Counter, name)
 
 
 def test_a_name_stays_free_when_the_constructor_raises(group: orca.Group) -> None:
