@@ -159,11 +159,10 @@ cdef class Invocation(Waitable):
         goes on.
         """
         cdef Invoker invoker
-        cdef int64_t limit
+        cdef int64_t limit = NEVER if timeout is None else nanoseconds(timeout)
         if not self.finished:
             if must_not_block():
                 raise blocking_result(self.operation, name_of(self.operation))
-            limit = nanoseconds(timeout)    # Python code: the outcome may come meanwhile
             invoker = self.invoker          # which the outcome takes away
             if invoker is not None:
                 if invoker.no_outcomes is not None:

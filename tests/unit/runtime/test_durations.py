@@ -95,6 +95,14 @@ def test_a_limit_is_looked_at_before_an_atomic_function_is_sent(
     assert (source.get(), target.get()) == (9, 0)
 
 
+def test_a_limit_is_looked_at_though_the_outcome_is_there(counter: Counter) -> None:
+    done = counter.add.nowait(1)
+    assert done.result() == 1
+    with pytest.raises(ValueError, match="'soon' is not a duration"):
+        done.result("soon")
+    assert done.result(0) == 1
+
+
 def test_coroutines_have_time_limits_too() -> None:
     async def main() -> None:
         async with orca.join(timeout="1m") as group:
