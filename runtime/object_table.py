@@ -47,7 +47,7 @@ from orcalike.transport.degree import ALL
 from orcalike.transport.errors import ProtocolError
 from orcalike.transport.view import Member
 from orcalike.transport.wire.digest import blake2b
-from orcalike.transport.wording import counted
+from orcalike.transport.wording import counted, repr_of
 
 if TYPE_CHECKING:
     from orcalike.runtime.changes import Changing
@@ -455,7 +455,7 @@ class ObjectTable:
 def _as_call(class_name: str, arguments: list[Any]) -> str:
     """How a program calls the class: with the positional arguments, and those in the last of all."""
     *placed, named = arguments
-    given = [repr(value) for value in placed] + [f"{key}={named[key]!r}" for key in named]
+    given = [repr_of(value) for value in placed] + [f"{key}={repr_of(named[key])}" for key in named]
     return f"{class_name.rpartition(':')[2]}({', '.join(given)})"
 
 
