@@ -14,6 +14,7 @@ cdef extern from "<sys/socket.h>" nogil:
         size_t msg_iovlen
         void* msg_control
         size_t msg_controllen
+        int msg_flags
 
 
 cdef enum:
@@ -49,6 +50,7 @@ cdef class Channel:
 
     cdef tuple take_passed(self)
     cdef ssize_t read_first(self, void* room, Py_ssize_t size) noexcept
+    cdef void forget_passed(self) noexcept
     cdef int take_control(self, msghdr* header) noexcept
     cdef int put(self, Message message) except -2
     cdef bint write_whole(self, Message message) noexcept

@@ -34,8 +34,10 @@ cdef extern from "<sys/socket.h>" nogil:
     ssize_t sendmsg(int fd, const msghdr* message, int flags)
     enum:
         MSG_CMSG_CLOEXEC
+        MSG_CTRUNC
         MSG_DONTWAIT
         MSG_NOSIGNAL
+        MSG_PEEK
         SCM_RIGHTS
         SOL_SOCKET
         SO_PASSCRED
@@ -63,6 +65,11 @@ cdef extern from "<sys/vfs.h>" nogil:
 cdef extern from "<unistd.h>" nogil:
     int close(int fd)
 
+cdef extern from "<fcntl.h>" nogil:
+    int fcntl(int fd, int command, ...)
+    enum:
+        F_DUPFD_CLOEXEC
+
 cdef extern from "<string.h>" nogil:
     void* memset(void* p, int value, size_t size)
 
@@ -70,6 +77,8 @@ cdef enum:
     READ_SIZE = 65536       # a read takes no more, so that none holds the interpreter for long
     VECTOR = 64             # messages in one system call
     CONTROL = 8             # words, enough for two descriptors
+    PASSED = 2              # descriptors that come along with a first byte
+    PEEKS_MAX = 3           # looks at what came, while descriptors that do not come could be had
 
 
 cdef class Channel:
@@ -92,11 +101,8 @@ cdef class Channel:
             raise MemoryError
 
     def __dealloc__(self):
-        cdef int fd
         free(self.buffer)
-        for fd in (self.process, self.files):
-            if fd >= 0:
-                close(fd)
+        self.forget_passed()
 
     cdef tuple take_passed(self):
         """(process, files) that came; the caller closes them."""
@@ -197,28 +203,49 @@ cdef class Channel:
         return CLOSED
 
     cdef ssize_t read_first(self, void* room, Py_ssize_t size) noexcept:
-        """Read with what comes along; the kernel keeps back any more descriptors than two."""
+        """Read with what comes along; the kernel keeps back any more descriptors than two.
+
+        It leaves out those for which this process has no room, too, and tells that from nothing else, as a security
+        module that denies them. So the bytes are looked at, and read once it is known: while there is no room nothing
+        is, and EMFILE is the error.
+        """
         cdef size_t control[CONTROL]
         cdef iovec vector
         cdef msghdr header
         cdef ssize_t got
-        memset(&header, 0, sizeof(header))
+        cdef int passed, looks
         vector.iov_base = room
         vector.iov_len = size
-        header.msg_iov = &vector
-        header.msg_iovlen = 1
-        header.msg_control = control
-        header.msg_controllen = CMSG_SPACE(sizeof(ucred)) + CMSG_LEN(2 * sizeof(int))
-        got = recvmsg(self.fd, &header, MSG_DONTWAIT | MSG_CMSG_CLOEXEC)
-        if got > 0:
-            self.take_control(&header)
-        return got
+        for looks in range(PEEKS_MAX):
+            memset(&header, 0, sizeof(header))
+            header.msg_iov = &vector
+            header.msg_iovlen = 1
+            header.msg_control = control
+            header.msg_controllen = CMSG_SPACE(sizeof(ucred)) + CMSG_LEN(PASSED * sizeof(int))
+            got = recvmsg(self.fd, &header, MSG_PEEK | MSG_DONTWAIT | MSG_CMSG_CLOEXEC)
+            if got <= 0:
+                return got
+            self.forget_passed()
+            passed = self.take_control(&header)
+            if not header.msg_flags & MSG_CTRUNC or passed >= PASSED:
+                break
+            if not has_room(self.fd, PASSED - passed):
+                return -1
+        return recv(self.fd, room, got, MSG_DONTWAIT)
+
+    cdef void forget_passed(self) noexcept:
+        """Close the descriptors that came."""
+        cdef int fd
+        for fd in (self.process, self.files):
+            if fd >= 0:
+                close(fd)
+        self.process = self.files = -1
 
     cdef int take_control(self, msghdr* header) noexcept:
-        """Take what came along with the first bytes; nothing comes along with others."""
+        """Take what came along with the first bytes; nothing comes along with others. Returns how many descriptors did."""
         cdef cmsghdr* control = CMSG_FIRSTHDR(header)
         cdef ucred sender
-        cdef int fd, off = 0
+        cdef int fd, passed = 0, off = 0
         cdef size_t i, count
         while control is not NULL:
             if control.cmsg_level == SOL_SOCKET and control.cmsg_type == SCM_CREDENTIALS:
@@ -227,6 +254,7 @@ cdef class Channel:
                 setsockopt(self.fd, SOL_SOCKET, SO_PASSCRED, &off, sizeof(int))
             elif control.cmsg_level == SOL_SOCKET and control.cmsg_type == SCM_RIGHTS:
                 count = (control.cmsg_len - CMSG_LEN(0)) // sizeof(int)
+                passed += <int>count
                 for i in range(count):
                     memcpy(&fd, CMSG_DATA(control) + i * sizeof(int), sizeof(int))
                     if self.process < 0:
@@ -236,7 +264,7 @@ cdef class Channel:
                     else:
                         close(fd)
             control = CMSG_NXTHDR(header, control)
-        return 0
+        return passed
 
     cdef int make_room(self, Py_ssize_t size) except -1:
         """Have room for so many bytes more; frames that were taken are not valid any longer."""
@@ -284,6 +312,17 @@ cdef bint is_of_proc(int fd) noexcept:
     """Whether the kernel itself answers for what is opened there: no other file system may keep it waiting."""
     cdef statfs_t found
     return fstatfs(fd, &found) == 0 and found.f_type == PROC_SUPER_MAGIC
+
+
+cdef bint has_room(int fd, int count) noexcept:
+    """Whether this process can have so many descriptors more, one or two; `errno` says why not."""
+    cdef int first = fcntl(fd, F_DUPFD_CLOEXEC, 0)
+    cdef int second = fcntl(fd, F_DUPFD_CLOEXEC, 0) if first >= 0 and count > 1 else first
+    if second != first and second >= 0:
+        close(second)
+    if first >= 0:
+        close(first)                # which leaves errno as it is
+    return second >= 0
 
 
 cdef ssize_t send_along(int fd, iovec* vector, Py_ssize_t count, int* gives) noexcept:

@@ -31,7 +31,6 @@ cdef class Links(Driver):
     # or what is called.
     cdef EpollSet epoll
     cdef object process             # OwnProcess, for peers, unless the listener has one; or None
-    cdef bint knows_processes       # it was found out whether processes are known by their numbers
     cdef int64_t now                # the time of this input, ns
     cdef list stacks
     cdef Ring dirty                 # channels with messages that were queued just now

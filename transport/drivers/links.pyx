@@ -13,7 +13,7 @@ from libc.stdint cimport int64_t, uint64_t
 import logging
 import socket
 
-from orcalike.transport.drivers import near_road, pidfd, sockets
+from orcalike.transport.drivers import near_road, sockets
 from orcalike.transport.drivers.complaints import Complaints
 from orcalike.transport.drivers.heartbeat_report import HeartbeatReport
 from orcalike.transport.drivers.peer_processes import LATE_MAX, PeerProcesses
@@ -175,9 +175,7 @@ cdef class Links(Driver):
             return None
         if process is None:
             self.process = process = OwnProcess()
-        if not self.knows_processes:
-            self.knows_processes = True
-            self.processes.numbers_known = pidfd.are_numbers_known(process.fd)
+        self.processes.find_out(process)
         return process
 
     # Channels.
@@ -311,6 +309,8 @@ cdef class Links(Driver):
             frame = None                # so that the channel may use it again
             if channel.process >= 0:
                 self.watch_process(channel)
+                if channel.why is not None:
+                    break
         if channel.why is not None:
             self.refuse(channel, channel.why)
         return got > 0
@@ -432,7 +432,8 @@ cdef class Links(Driver):
         if channel.stack.alarm is None and files >= 0:
             close(files)                # no memory is mapped
             files = -1
-        self.processes.watch(Process(process, channel.stack, peer.incarnation, channel.pid, files), peer.address)
+        channel.why = self.processes.watch(
+            Process(process, channel.stack, peer.incarnation, channel.pid, files), peer.address)
         if len(self.processes) > len(self.sockets) + LATE_MAX:
             linked = [self.peer_of(entry) for entry in self.epoll.slots]
             self.processes.forget_late({peer.incarnation for peer in linked if peer is not None})

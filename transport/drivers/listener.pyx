@@ -11,7 +11,7 @@ for another one's stacks, and one that ends takes nothing along. `lock` keeps tw
 that holds it may be in its own stacks, but enters no other one's: it hands over by a queue.
 """
 
-from libc.errno cimport EAGAIN, ECONNABORTED, EINTR, errno
+from libc.errno cimport EAGAIN, ECONNABORTED, EINTR, EMFILE, errno
 from libc.stdint cimport int64_t
 
 import logging
@@ -49,6 +49,8 @@ cdef enum:
     EVENTS = 64
     LOOKS_MAX = 64              # of a thorough look: more than all that can wait
     WITHOUT_SPARE = 100000000   # ns for which connections wait if none can be accepted, and none be closed
+
+cdef str NO_ROOM = os.strerror(EMFILE)
 
 
 cdef class Listener:
@@ -253,6 +255,8 @@ cdef class Listener:
     cdef int read(self, Channel channel) except -1:
         """Read what came by a connection that has not greeted; its first frame is the greeting."""
         if channel.fill() == CLOSED:
+            if channel.why == NO_ROOM:
+                self.complain(f"connection {channel.link} refused: {channel.why}")
             self.release(channel).close()
             return 0
         if channel.shaking and not self.shake(channel):

@@ -12,7 +12,7 @@ from collections.abc import Collection
 
 from orcalike.transport.drivers import pidfd
 from orcalike.transport.drivers.epoll_set import EpollSet
-from orcalike.transport.drivers.pidfd import Process
+from orcalike.transport.drivers.pidfd import OwnProcess, Process
 from orcalike.transport.errors import OrcalikeError, ProtocolError
 from orcalike.transport.layers.com import greeting_of
 from orcalike.transport.layers.mbrship import Mbrship
@@ -35,11 +35,11 @@ def is_elsewhere(stack: Stack, incarnation: int) -> bool:
 class PeerProcesses:
     """The processes of peers that are watched in `epoll`, and the last ones that have ended.
 
-    `numbers_known` says whether processes can be compared by their numbers.
+    `numbers_known` says whether processes can be compared by their numbers; None until it was found out.
     """
 
     def __init__(self, epoll: EpollSet) -> None:
-        self.numbers_known = False
+        self.numbers_known: bool | None = None
         self._epoll = epoll
         self._of: dict[int, Process] = {}
         self._ended: deque[int] = deque(maxlen=LATE_MAX)
@@ -48,8 +48,13 @@ class PeerProcesses:
     def __len__(self) -> int:
         return len(self._of)
 
+    def find_out(self, own: OwnProcess) -> None:
+        """Find out `numbers_known`, if it is not known; raises OSError if there is no room to look now."""
+        if self.numbers_known is None:
+            self.numbers_known = pidfd.are_numbers_known(own.fd)
+
     def lie_of(self, greeting: bytes, pid: int, uid: int, passed: int) -> str | None:
-        """Why the process that sent `greeting` is not the one that it says; None if nothing shows that.
+        """Why the process that sent `greeting` is not the one that it says, or cannot be known now; None if it seems to be.
 
         `pid` and `uid` are those of the sender, as the kernel says; `passed` is the descriptor that came
         along, or -1.
@@ -67,28 +72,37 @@ class PeerProcesses:
         known = self._of.get(incarnation)
         if known is not None and known.pid != pid:
             return f"process {pid} greets as a member that is process {known.pid}"
-        number = pidfd.pid_of(passed) if passed >= 0 else None
+        try:
+            number = pidfd.pid_of(passed) if passed >= 0 else None
+        except OSError as error:
+            return error.strerror  # made anew, the connection brings it again
         if number is not None and number >= 0 and number != pid:
             return f"process {pid} greets with a descriptor of process {number}"
         return None
 
-    def watch(self, process: Process, address: str) -> None:
+    def watch(self, process: Process, address: str) -> str | None:
         """Watch the process of the peer at an address until it ends; it is closed where it is doubtful, or known already.
 
         So it is if the address is of another host: such a peer grants this one no lease, wherever it runs.
+        Returns why it cannot be known now whose process it is, so that its connection is to be made anew; else None.
         """
-        number = pidfd.pid_of(process.fd)
+        try:
+            number = pidfd.pid_of(process.fd)
+        except OSError as error:
+            process.close()
+            return error.strerror
         doubtful = number is None or (self.numbers_known and number != process.pid)
         far = not share_host(process.stack.me.address, address)
         if process.incarnation in self._of or doubtful or far:
             process.close()
-            return
+            return None
         try:
             process.slot = self._epoll.add(process.fd, process)
         except (OSError, OrcalikeError):
             process.close()  # without room its death is suspected, never certain
-            return
+            return None
         self._of[process.incarnation] = process
+        return None
 
     def forget(self, process: Process) -> None:
         """Watch a process no more."""

@@ -25,6 +25,7 @@ from __future__ import annotations
 import os
 import select
 
+from orcalike.transport.drivers.descriptors import lasts
 from orcalike.transport.stack import Stack
 
 RUNNING = frozenset("RSD")
@@ -36,16 +37,20 @@ class OwnProcess:
 
     That directory is the kernel's own name for it, too: it leads to the same process from every process namespace.
     What a peer opens in it is up to the kernel, which allows that to processes of the same user alone.
+    Raises OSError if there is no room for them now, which says nothing of later.
     """
 
     __slots__ = ("fd", "files")
 
     def __init__(self) -> None:
+        self.fd = self.files = -1
         self.fd = own()
         try:
             self.files = os.open("/proc/self/fd", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-        except OSError:
+        except OSError as error:
             self.files = -1
+            if not lasts(error):
+                raise
 
     def __del__(self) -> None:
         for fd in (self.fd, self.files):
@@ -94,15 +99,17 @@ class Process:
 
 
 def own() -> int:
-    """A pidfd of this process; -1 if the system gives none."""
+    """A pidfd of this process; -1 if the system gives none. Raises OSError if there is no room for it now."""
     try:
         return os.pidfd_open(os.getpid())
-    except OSError:
+    except OSError as error:
+        if not lasts(error):
+            raise
         return -1
 
 
 def are_numbers_known(own_fd: int) -> bool:
-    """Whether the numbers in /proc are those that the kernel states elsewhere, as of one's own."""
+    """Whether the numbers in /proc are those that the kernel states elsewhere, as of one's own; raises as `pid_of` does."""
     return pid_of(own_fd) == os.getpid()
 
 
@@ -114,11 +121,13 @@ def is_pidfd(fd: int) -> bool:
 def pid_of(fd: int) -> int | None:
     """The number of a pidfd's process: -1 once it was waited for, 0 if it has none here.
 
-    None if the descriptor is no pidfd.
+    None if the descriptor is no pidfd. Raises OSError if there is no descriptor to look now.
     """
     try:
         lines = _text_of(f"/proc/self/fdinfo/{fd}").splitlines()
-    except OSError:
+    except OSError as error:
+        if not lasts(error):
+            raise
         return None
     numbers = [int(line.split()[1]) for line in lines if line.startswith("Pid:")]
     return numbers[0] if numbers else None

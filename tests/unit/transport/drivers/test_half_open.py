@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
 import errno
-import gc
 import logging
 import os
 import select
@@ -26,6 +24,7 @@ from orcalike.transport.errors import OrcalikeError
 from orcalike.transport.stack import Stack
 from orcalike.transport.stacks import parse_stack
 from orcalike.transport.view import Member
+from tests.lib.descriptors import without_descriptors
 from tests.lib.end import End
 from tests.lib.recording_application import RecordingApplication
 from tests.protocol.test_bad_frames import control, hello
@@ -163,27 +162,6 @@ def test_one_that_never_reads_is_not_answered_for_ever(end: End) -> None:
     greedy.close()
     assert closed
     assert any("does not read" in line for line in end.logged)
-
-
-@contextlib.contextmanager
-def without_descriptors() -> Iterator[None]:
-    """This process has none left."""
-    import resource
-
-    gc.collect()  # what other tests have left must not make room later
-    limits = resource.getrlimit(resource.RLIMIT_NOFILE)
-    highest = max(map(int, os.listdir("/proc/self/fd")))
-    resource.setrlimit(resource.RLIMIT_NOFILE, (highest + 1, limits[1]))
-    taken = []
-    try:
-        with contextlib.suppress(OSError):
-            while True:
-                taken.append(os.open(os.devnull, os.O_RDONLY))
-        yield
-    finally:
-        resource.setrlimit(resource.RLIMIT_NOFILE, limits)
-        for fd in taken:
-            os.close(fd)
 
 
 def sleeps_soon(end: End) -> bool:
