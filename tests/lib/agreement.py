@@ -230,8 +230,8 @@ class Port:
 class Group:
     """Some members, in one view, and the messages between them."""
 
-    def __init__(self, *members: Member, degree: int = 0, **held: int) -> None:
-        self.view = View(1, 1, 0, members)
+    def __init__(self, *members: Member, degree: int = 0, lineage: int = 1, **held: int) -> None:
+        self.view = View(lineage, 1, 0, members)
         self.log: list[tuple[str, View | None, Effect]] = []
         """All effects in the order in which they were carried out: of which member, in which view."""
         self.ports = {

@@ -45,7 +45,7 @@ from orcalike.transport.membership.state import (
     CoordinatorState,
     Machine,
 )
-from orcalike.transport.view import POSITION_BITS, Member, View
+from orcalike.transport.view import LINEAGES_MAX, POSITION_BITS, Member, View, resets_of
 from orcalike.transport.wording import counted
 
 if TYPE_CHECKING:
@@ -426,6 +426,8 @@ class Coordinator:
             return f"{counted(len(ballot.reports), 'member')} present, {minimum} asked for"
         if not ballot.with_state(self.known.dead):
             return "no member that is there has the whole state"
+        if resets_of(self.known.view.lineage) + 1 >= LINEAGES_MAX:
+            return f"it has been reset {LINEAGES_MAX - 1} times, and cannot be once more: make a new group"
         self.give_up()
         self.begin(reset=max(minimum, 1))
         return None

@@ -322,7 +322,7 @@ def test_a_member_that_was_overdue_and_leads_again_is_not_led_against() -> None:
     assert here.ballot is None
 
 
-# Too few, and reset.
+# Too few.
 
 
 def test_too_few_are_blocked_and_say_which_members_they_wait_for() -> None:
@@ -364,76 +364,6 @@ def test_a_blocked_group_goes_on_when_a_member_comes_back() -> None:
     group["a"].again(C.incarnation)
     group.settle()
     assert [port.views[-1].members for port in group.live()] == [(A, B, C)] * 3
-
-
-def test_a_reset_begins_a_new_lineage() -> None:
-    group = Group(A, B, C)
-    assert group["a"].reset(1) == "the group is not blocked"
-    group.crash("b", "c")
-    group.suspect("a", "b", "c")
-    group.settle()
-    assert group["a"].reset(2) == "1 member present, 2 asked for"
-    assert group["a"].reset(1) is None
-    (view,) = group["a"].views
-    assert view.members == (A,)
-    assert view.lineage > 1 << 24
-
-
-@pytest.mark.parametrize(("minimum", "goes_on"), [(1, True), (2, False)])
-def test_a_reset_goes_on_without_a_member_that_dies_before_it_accepts(
-    minimum: int, goes_on: bool
-) -> None:
-    """What is decided needs all that promised: so the leader begins again, without that member."""
-    group = Group(A, B, C, D)
-    group.crash("a", "d")
-    group.suspect("bc", "a", "d")
-    group.settle()
-    assert group["b"].blocks
-    assert group["b"].reset(minimum) is None
-    group.pass_on("b")
-    group.pass_on("c")
-    ballot = group["b"].ballot
-    assert ballot is not None
-    assert ballot.value is not None
-    group.crash("c")
-    group["b"].died(C.incarnation, vouched=False)
-    group["b"].proceed()
-    group.settle()
-    assert [view.members for view in group["b"].views] == ([(B,)] if goes_on else [])
-    if not goes_on:
-        assert group["b"].blocks[-1][1] == "reset asks for 2 members, one with the state"
-
-
-def test_a_reset_waits_for_a_member_that_was_slow_and_has_promised() -> None:
-    """It will not be in the view, but it answers: so its acceptance comes, and no other ballot."""
-    group = Group(A, B, C, D)
-    group.crash("a", "d")
-    group.suspect("bc", "a", "d")
-    group.settle()
-    assert group["b"].blocks
-    group["b"].step(events.Expelled((C.incarnation,)))
-    assert group["b"].reset(2) is None
-    ballot = group["b"].ballot
-    assert ballot is not None
-    group.settle()
-    (view,) = group["b"].views
-    assert (view.members, view.ballot) == ((B,), ballot.number)
-
-
-def test_a_reset_needs_a_member_with_the_state() -> None:
-    group = Group(A, B, C)
-    group["a"].state = State.NONE
-    group.crash("b", "c")
-    group.suspect("a", "b", "c")
-    assert group["a"].reset(1) == "no member that is there has the whole state"
-    assert not group["a"].views
-
-
-def test_only_the_leader_resets() -> None:
-    group = Group(A, B, C)
-    group.crash("c")
-    group.suspect("ab", "c")
-    assert group["b"].reset(1) == "the group is not blocked"
 
 
 # Messages that make no sense.
