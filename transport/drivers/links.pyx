@@ -13,7 +13,7 @@ from libc.stdint cimport int64_t, uint64_t
 import logging
 import socket
 
-from orcalike.transport.drivers import near_road, sockets
+from orcalike.transport.drivers import handed_over, near_road, sockets
 from orcalike.transport.drivers.complaints import Complaints
 from orcalike.transport.drivers.heartbeat_report import HeartbeatReport
 from orcalike.transport.drivers.peer_processes import LATE_MAX, PeerProcesses
@@ -122,10 +122,12 @@ cdef class Links(Driver):
     # What a listener accepts.
 
     def hand_over(self, connection):
-        """(channel, socket, greeting) of a connection that has greeted, or None: look at deadlines; from any thread."""
-        self.handed_over.append(connection)
+        """(channel, socket, greeting) of a connection that has greeted, or None: look at deadlines; from any thread. Whether there is room."""
+        if not handed_over.put(self.handed_over, connection):
+            return False
         if not self.is_inside():
             self.ring()
+        return True
 
     cdef int look(self, bint thoroughly=False) except -1:
         """Look what the listener has, and take what is for this pump."""
@@ -580,10 +582,7 @@ cdef class Links(Driver):
         self.closed = True
         if self.listener is not None:
             self.listener.leave(self)
-            while self.handed_over:
-                connection = self.handed_over.pop()
-                if connection is not None:
-                    connection[1].close()
+            handed_over.close_all(self.handed_over)
             for stack in self.stacks:
                 self.report.forget(stack)
         if self.owns_listener or self.listener is None:

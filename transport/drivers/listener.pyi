@@ -6,7 +6,7 @@ from orcalike.transport.drivers.heartbeat import Heartbeat
 from orcalike.transport.drivers.key_ring import KeyRing
 
 class _Pump(Protocol):
-    def hand_over(self, connection: tuple[object, socket.socket, bytes] | None) -> None: ...
+    def hand_over(self, connection: tuple[object, socket.socket, bytes] | None) -> bool: ...
 
 class Listener:
     """A listener: where a process is reached, for all its groups."""

@@ -303,8 +303,10 @@ cdef class Listener:
             # Of a member of another group's: it may ask before this process has joined, or after.
             self.complaints.say(logging.INFO, f"a connection was refused: the group {shown(group)} is not here", self.now)
             sock.close()
-        else:
-            pump.hand_over((channel, sock, greeting))
+        elif not pump.hand_over((channel, sock, greeting)):
+            # Its loop is blocked; the member at the other end tries again.
+            self.complain(f"a connection was refused: too many wait for the group {shown(group)}")
+            sock.close()
         return True
 
     cdef give_up(self, Channel channel, str why):

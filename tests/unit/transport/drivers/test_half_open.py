@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from orcalike.transport.config import StackConfig
-from orcalike.transport.drivers import half_open, listener, sockets
+from orcalike.transport.drivers import half_open, handed_over, listener, sockets
 from orcalike.transport.drivers.complaints import EVERY, Complaints
 from orcalike.transport.drivers.half_open import HalfOpen
 from orcalike.transport.drivers.handshake import MAGIC
@@ -93,6 +93,36 @@ def test_connections_for_a_group_that_is_not_here_are_counted_too() -> None:
     assert lines[0] == "a connection was refused: the group l\\xf6we is not here"
     assert len(lines) < tries
     pump.close_all()
+    shared.close()
+
+
+def test_connections_for_a_group_whose_loop_is_blocked_are_bounded() -> None:
+    """Further ones are closed, and the others are taken when it goes on."""
+    lines: list[str] = []
+    listening, address = sockets.listen("tcp:127.0.0.1:0")
+    shared = listener.Listener(lambda level, text: lines.append(text))
+    shared.listen(listening, address)
+    blocked, other, taken = Pump(), Pump(), list[str]()
+    blocked.stack_for = lambda group, address: taken.append(group)
+    blocked.listen_by(shared, "blocked")
+    other.listen_by(shared, "other")
+    waiting = list[socket.socket]()
+    while not lines:
+        sock = sockets.connect(address)
+        sock.setblocking(True)
+        sock.sendall(hello("blocked", "", len(waiting)))
+        waiting.append(sock)
+        other.handle()
+        assert len(waiting) < 2 * handed_over.HANDED_OVER_MAX
+    assert lines == ["a connection was refused: too many wait for the group blocked"]
+    assert taken == []
+    for _ in range(5):
+        blocked.handle()
+    assert len(taken) >= handed_over.HANDED_OVER_MAX
+    for pump in (blocked, other):
+        pump.close_all()
+    for sock in waiting:
+        sock.close()
     shared.close()
 
 
