@@ -226,9 +226,9 @@ def start(
 ) -> None:
     """Start the launcher with the options of `run_options`, and exit with its code."""
     if module:
-        _check_module(program, chdir or Path.cwd())
+        _check_module(program, chdir or _current_folder())
     else:
-        _check_file(program, chdir or Path.cwd())
+        _check_file(program, chdir or _current_folder())
     from orcalike.launcher.engine import launch
 
     asked = Options(
@@ -247,10 +247,10 @@ def start(
         asked = _with_stack(asked, stack, sequencer)
     if stack is None and sequencer is None and _can_share_memory(asked):
         asked = _in_shared_memory(asked.replace(stack=SHARED_ORDER))
-    if dry_run:
-        show_commands(asked)
-        return
     try:
+        if dry_run:
+            show_commands(asked)
+            return
         code = launch(asked)
     except LaunchError as error:
         raise Refusal(str(error), error.code) from error
@@ -301,6 +301,15 @@ def _check_over_ring(options: Options, sequencer: SequencerPlace | None) -> None
 def _in_shared_memory(options: Options) -> Options:
     """The options for an order in shared memory: a witness is there only to keep the state, for ranks that start again."""
     return options.replace(sequencer="witness" if options.restart else "rank")
+
+
+def _current_folder() -> Path:
+    try:
+        return Path.cwd()
+    except OSError as error:
+        raise Refusal(
+            f"the current directory: {error.strerror}; change to another one, or give -C DIR"
+        ) from None
 
 
 def _check_file(program: str, directory: Path) -> None:

@@ -29,7 +29,7 @@ from orcalike.launcher.greeting import Assignment, GreetingError, HostReport, an
 from orcalike.launcher.host_report import missing_packages, report_of
 from orcalike.launcher.local_host import LocalHost
 from orcalike.launcher.probes import Door, Probes
-from orcalike.launcher.reaper import Reaper
+from orcalike.launcher.reaper import Reaper, start_reaper
 from orcalike.launcher.run_keys import own_key
 from orcalike.launcher.runtime_folders import make_run_folder
 from orcalike.session.host_address import own_host
@@ -241,13 +241,13 @@ def serve(reader: int, writer: int) -> int:
     try:
         key = own_key(assignment.key, identity, assignment.drawn_from)
         directory = make_run_folder(f"{identity}.{assignment.node}")
+        _forget_engine()
+        reaper = start_reaper(directory)
     except (LaunchError, ValueError) as error:
         os.write(writer, answer(nonce))
         report = report_of(assignment.plan, trouble=str(error))
         os.write(writer, Frame(Kind.HELLO, 0, report.encode()).encode())
         return 1
-    _forget_engine()
-    reaper = Reaper(directory)
     try:
         orphans.adopt_orphans()
         os.write(writer, answer(nonce))

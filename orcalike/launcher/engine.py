@@ -36,7 +36,7 @@ from orcalike.launcher.outcome import Outcome, RankExit, Report
 from orcalike.launcher.output_relay import OutputRelay
 from orcalike.launcher.placement import Place, Placement
 from orcalike.launcher.process_table import ProcessTable
-from orcalike.launcher.reaper import Reaper
+from orcalike.launcher.reaper import Reaper, start_reaper
 from orcalike.launcher.remote_child import RemoteChild
 from orcalike.launcher.remote_host import LEASE, RemoteHost
 from orcalike.launcher.run_keys import RunKey, key_of_run, new_key
@@ -82,7 +82,7 @@ def launch(options: Options) -> int:
     check_number(options)
     job = Job.create(options)
     directory = make_run_folder(job.identity)
-    reaper = Reaper(directory)
+    reaper = start_reaper(directory)
     try:
         return _Launcher(job, directory, reaper).run()
     finally:
@@ -219,10 +219,10 @@ class _Launcher:
         if not self.options.quiet:
             self.relay.notice(self.job.describe())
             self.relay.write()
-        local = self._prepare()
         if self.options.timeout is not None:
             self.timers.at("timeout", self.options.timeout, self._time_is_up)
         try:
+            local = self._prepare()
             ControlSocket(self.directory, self.selector, self.timers, self._answer)
             if self.hosts is not None:
                 self.hosts.connect()

@@ -16,6 +16,8 @@ import signal
 from pathlib import Path
 from typing import NoReturn
 
+from orcalike.launcher.errors import LaunchError
+
 #: How the process is called, so that a launcher around this one lets it do its work (`orphans`).
 NAME = "orcalike-reaper"
 
@@ -38,11 +40,16 @@ class Reaper:
 
         It must be called before threads, sockets and ranks exist, for the reaper keeps none.
         Before it has its name and ignores signals, whatever ends the launcher might end it, too.
+        Raises OSError if the system has no room for it.
         """
-        reader, self._writer = os.pipe()
-        is_ready, becoming = os.pipe()
-        #: The reaper's process, a child of this one.
-        self.pid = os.fork()
+        with contextlib.ExitStack() as opened:
+            reader, self._writer = os.pipe()
+            opened.callback(_close_all, reader, self._writer)
+            is_ready, becoming = os.pipe()
+            opened.callback(_close_all, is_ready, becoming)
+            #: The reaper's process, a child of this one.
+            self.pid = os.fork()
+            opened.pop_all()
         if self.pid == 0:
             _become_guard(reader, directory)
         os.close(reader)
@@ -72,6 +79,17 @@ class Reaper:
             os.write(self._writer, line.encode())
 
 
+def start_reaper(directory: Path) -> Reaper:
+    """A reaper that removes `directory` at the end; raises LaunchError, without the directory, if there is no room for one."""
+    try:
+        return Reaper(directory)
+    except OSError as error:
+        shutil.rmtree(directory, ignore_errors=True)
+        raise LaunchError(
+            f"no process can be started: {error.strerror}; raise the limits (ulimit -n, ulimit -u)"
+        ) from None
+
+
 def _become_guard(reader: int, directory: Path) -> NoReturn:
     """Wait for the launcher's end, then kill and remove; never returns to the caller's code."""
     try:
@@ -90,6 +108,11 @@ def _become_guard(reader: int, directory: Path) -> NoReturn:
         shutil.rmtree(directory, ignore_errors=True)
     finally:
         os._exit(0)
+
+
+def _close_all(*descriptors: int) -> None:
+    for descriptor in descriptors:
+        os.close(descriptor)
 
 
 def _read_groups(reader: int) -> set[int]:

@@ -14,6 +14,7 @@ import sys
 from typing import Literal, TypeAlias
 
 from orcalike.launch_protocol.environment import find_ssh
+from orcalike.launcher.errors import LaunchError
 from orcalike.launcher.host_list import ListedHost, for_ssh
 
 Via: TypeAlias = Literal["ssh", "slurm", "mpi"]
@@ -22,6 +23,7 @@ MODULE = "orcalike.launcher.agent"
 KEY_FILE = "ORCALIKE_KEY_FILE"
 CONNECT_SECONDS = 10
 PROBE_SECONDS = 20
+UNREACHABLE = 69
 
 
 def agent_command(python: str = "") -> list[str]:
@@ -30,7 +32,7 @@ def agent_command(python: str = "") -> list[str]:
 
 
 def host_command(via: Via, host: ListedHost, python: str = "") -> list[str]:
-    """Starts the agent on a host; raises OSError if there is no such program here."""
+    """Starts the agent on a host; raises LaunchError if there is none, or it cannot be known."""
     if via == "slurm":
         return srun_command(host, python)
     return mpiexec_command(host, python) if via == "mpi" else ssh_command(host, python)
@@ -39,10 +41,15 @@ def host_command(via: Via, host: ListedHost, python: str = "") -> list[str]:
 def ssh_command(host: ListedHost, python: str = "") -> list[str]:
     """By ssh, or by what ORCALIKE_SSH says.
 
-    `exec` is the one word that sh, csh and fish share, and spares a shell.
+    `exec` is the one word that sh, csh and fish share, and spares a shell. Raises LaunchError if what it says
+    is not words of a shell.
     """
+    try:
+        ssh = shlex.split(find_ssh())
+    except ValueError as error:
+        raise LaunchError(f"ORCALIKE_SSH={find_ssh()}: {error}", 2) from None
     return [
-        *shlex.split(find_ssh()),
+        *ssh,
         *("-T", "-o", "BatchMode=yes", "-o", f"ConnectTimeout={CONNECT_SECONDS}"),
         *("-o", "ServerAliveInterval=5", for_ssh(host.name), "--"),
         *map(shlex.quote, ["exec", *agent_command(python)]),
@@ -78,15 +85,27 @@ def mpiexec_command(host: ListedHost, python: str = "") -> list[str]:
 
 
 def is_open_mpi() -> bool:
-    """Whether `mpiexec` is Open MPI's; raises OSError if there is none."""
-    said = subprocess.run(
-        ["mpiexec", "--version"],
-        capture_output=True,
-        stdin=subprocess.DEVNULL,
-        text=True,
-        check=False,
-        timeout=PROBE_SECONDS,
-    )
+    """Whether `mpiexec` is Open MPI's; raises LaunchError if it does not say so."""
+    try:
+        said = subprocess.run(
+            ["mpiexec", "--version"],
+            capture_output=True,
+            stdin=subprocess.DEVNULL,
+            text=True,
+            errors="replace",
+            check=False,
+            timeout=PROBE_SECONDS,
+        )
+    except OSError as error:
+        raise LaunchError(
+            f"mpiexec: {error.strerror}; install it, or start the agents by another one: --via",
+            UNREACHABLE,
+        ) from None
+    except subprocess.TimeoutExpired:
+        raise LaunchError(
+            f"mpiexec --version has not ended after {PROBE_SECONDS} s; start the agents by another one: --via",
+            UNREACHABLE,
+        ) from None
     return "HYDRA" not in said.stdout.upper()
 
 

@@ -20,7 +20,10 @@ def make_run_folder(name: str) -> Path:
     Raises LaunchError if none can be made.
     """
     directory = runtime_base() / name
-    directory.mkdir(mode=0o700)
+    try:
+        directory.mkdir(mode=0o700)
+    except OSError as error:
+        raise _no_folder(f"{directory}: {error.strerror}") from None
     return directory
 
 
@@ -34,7 +37,11 @@ def runtime_base() -> Path:
         problem = _make_private(base)
         if problem is None:
             return base
-    raise LaunchError(
+    raise _no_folder(problem)
+
+
+def _no_folder(problem: str | None) -> LaunchError:
+    return LaunchError(
         f"no directory for the run's sockets: {problem}; "
         "set XDG_RUNTIME_DIR to a directory of yours with a short path"
     )

@@ -389,6 +389,22 @@ def test_a_program_that_does_not_exist(cli: Cli) -> None:
     check(run(cli, "no_such.py"), 2, "there is no program 'no_such.py'")
 
 
+@pytest.mark.parametrize("how", ["", "--dry-run"])
+def test_an_ssh_whose_words_do_not_end(cli: Cli, monkeypatch: pytest.MonkeyPatch, how: str) -> None:
+    monkeypatch.setenv("ORCALIKE_SSH", "ssh 'x")
+    program = write(cli, "")
+    check(run(cli, program, "-H", "a:3", *how.split()), 2, "ORCALIKE_SSH", "No closing quotation")
+
+
+def test_a_current_directory_that_is_not_there_any_more(cli: Cli, tmp_path: Path) -> None:
+    program = write(cli, "")
+    (tmp_path / "gone").mkdir()
+    text = 'cd "$0"; rmdir "$0"; exec "$@"'
+    command = ["sh", "-c", text, str(tmp_path / "gone"), *cli.command, "-n3", "-q", program]
+    result = subprocess.run(command, check=False, capture_output=True, text=True)
+    check(result, 2, "the current directory", "-C DIR")
+
+
 def test_an_environment_that_makes_no_sense(cli: Cli) -> None:
     program = write(cli, "with orca.join(): pass", SHARED)
     for settings, words in (
