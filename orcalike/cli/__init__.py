@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import importlib
+import sys
+from collections.abc import Iterator
+from typing import Any
 
 import click
 
@@ -14,6 +18,14 @@ VERBS = (
     *("run", "status", "objects", "top", "check", "chaos", "examples", "stacks", "doctor"),
     *("keygen", "slurm", "k8s", "simulate", "check-history", "bench"),
 )
+
+
+@contextlib.contextmanager
+def _ended_by_ctrl_c() -> Iterator[None]:
+    try:
+        yield
+    except KeyboardInterrupt:
+        sys.exit(130)
 
 
 class Verbs(click.Group):
@@ -31,6 +43,16 @@ class Verbs(click.Group):
         command = getattr(importlib.import_module(f"orcalike.cli.{name}"), name)
         assert isinstance(command, click.Command)
         return command
+
+    def make_context(self, *arguments: Any, **options: Any) -> click.Context:
+        """As click does it; Ctrl-C ends the command with 130."""
+        with _ended_by_ctrl_c():
+            return super().make_context(*arguments, **options)
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """As click does it; Ctrl-C ends the command with 130, also while the verb's modules are imported."""
+        with _ended_by_ctrl_c():
+            return super().invoke(ctx)
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]

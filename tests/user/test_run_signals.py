@@ -6,6 +6,7 @@ import os
 import re
 import shutil
 import signal
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -65,6 +66,19 @@ def test_ctrl_c_twice_ends_at_once(cli: Cli) -> None:
     terminal.expect("Ctrl-C again to kill")
     terminal.sendintr()
     assert terminal.ended() == 130
+
+
+def test_ctrl_c_before_the_launcher_is_ready(tmp_path: Path) -> None:
+    """It still reads what is asked of it: here, from a pipe that says nothing."""
+    hosts = tmp_path / "hosts"
+    os.mkfifo(hosts)
+    program = Cli(tmp_path).write("")
+    pipe = subprocess.PIPE
+    command = [*Cli.command, "--hostfile", str(hosts), program]
+    with subprocess.Popen(command, stdout=pipe, stderr=pipe) as process, hosts.open("wb"):
+        process.send_signal(signal.SIGINT)
+        assert process.communicate() == (b"", b"")
+    assert process.returncode == 130
 
 
 def test_terminal_colors_and_input(cli: Cli) -> None:
