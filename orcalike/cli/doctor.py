@@ -19,7 +19,7 @@ import click
 from orcalike._version import __version__
 from orcalike.cli.common import echo_json
 from orcalike.launcher.errors import LaunchError
-from orcalike.launcher.job import FILES_OF_LAUNCHER, FILES_OF_RANK
+from orcalike.launcher.job import FILES_OF_RANK, Options, files_needed
 from orcalike.launcher.local_host import cores
 from orcalike.launcher.runtime_folders import runtime_base
 from orcalike.transport.drivers.record_cipher import why_not_quick
@@ -117,7 +117,7 @@ def _machine() -> Iterator[Finding]:
     count = cores()
     yield Finding("ok", counted(count, "core"))
     files, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
-    ranks = max(0, files - FILES_OF_LAUNCHER) // FILES_OF_RANK
+    ranks = max(0, files - files_needed(Options(program="", nprocs=0))) // FILES_OF_RANK
     yield Finding(
         "ok" if files >= FILES_MIN else "warn",
         f"ulimit -n {files}: enough for about {counted(ranks, 'rank')} under one launcher",

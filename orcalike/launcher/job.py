@@ -26,8 +26,22 @@ from orcalike.transport.degree import MEMBERS_MAX
 from orcalike.transport.record import Record
 from orcalike.transport.wording import counted
 
-FILES_OF_RANK, FILES_OF_LAUNCHER = 5, 10
-"""Open files of the launcher while a rank runs, and beside those: so many at the least."""
+FILES_OF_RANK = 5
+"""Open files of the launcher for each rank: its pidfd, what it prints (two), its line, and its report."""
+
+FILES_OF_LAUNCHER = 15
+"""And beside those, when the last rank starts.
+
+Ten are there as long as the run: the standard streams (3), its output once more, not to block (2), the loop, the pipe of
+signals (2), that to the reaper, and the control socket. Then the template's socket, the last rank's own ends of what it
+prints, of its line and of its report (4), and its empty input; its pidfd comes later.
+"""
+
+FILES_OF_WITNESS = 4
+"""It has no report."""
+
+FILES_OF_ADDRESS = 1
+"""By TCP each member has a port, which is kept for it; and the run has a key."""
 
 MANY = 16
 """With more ranks for each core than that, joining takes long, and the startup line says so."""
@@ -102,11 +116,20 @@ def check_number(options: Options) -> None:
             code=2,
         )
     limit, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
-    if options.is_local and ranks * FILES_OF_RANK + FILES_OF_LAUNCHER > limit:
+    if options.is_local and (needed := files_needed(options)) > limit:
         raise LaunchError(
-            f"cannot start {counted(ranks, 'rank')}: the launcher has {FILES_OF_RANK} open files for each, and "
+            f"cannot start {counted(ranks, 'rank')}: the launcher has {needed} open files then, and "
             f"may have {limit}; raise the limit (ulimit -n) or lower -n"
         )
+
+
+def files_needed(options: Options) -> int:
+    """How many files the launcher has open at a time, if all processes are on this host."""
+    witnesses = options.sequencer == "witness"
+    files = FILES_OF_LAUNCHER + options.nprocs * FILES_OF_RANK + witnesses * FILES_OF_WITNESS
+    if options.scheme == "tcp":
+        files += (1 + options.nprocs + witnesses) * FILES_OF_ADDRESS
+    return files
 
 
 @dataclass(slots=True)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from orcalike.launcher import job
 from tests.lib.warm import WarmCli, python
 
 if TYPE_CHECKING:
@@ -387,6 +388,29 @@ def write_async(cli: Cli, arguments: str) -> str:
 
 def test_a_program_that_does_not_exist(cli: Cli) -> None:
     check(run(cli, "no_such.py"), 2, "there is no program 'no_such.py'")
+
+
+@pytest.mark.parametrize("options", ["", "--sequencer witness", "--tcp"])
+def test_so_many_open_files_are_enough_for_the_launcher(cli: Cli, options: str) -> None:
+    """With one file less it says so at once."""
+    program = write(cli, "with orca.join() as group:\n    group.barrier()", SHARED)
+    ranks = 12
+    asked = job.Options(
+        program=program,
+        nprocs=ranks,
+        scheme="tcp" if "--tcp" in options else "unix",
+        sequencer="witness" if options else "rank",
+    )
+    needed = job.files_needed(asked)
+
+    def run_with(limit: int) -> subprocess.CompletedProcess[str]:
+        command = [*cli.command, f"-n{ranks}", "-q", *options.split(), program]
+        limited = ["sh", "-c", f'ulimit -n {limit}; exec "$@"', "sh", *command]
+        return subprocess.run(limited, check=False, capture_output=True, text=True)
+
+    result = run_with(needed)
+    assert result.returncode == 0, result.stderr
+    check(run_with(needed - 1), 70, f"has {needed} open files then, and may have {needed - 1}")
 
 
 @pytest.mark.parametrize("how", ["", "--dry-run"])

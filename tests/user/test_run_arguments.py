@@ -84,7 +84,7 @@ def test_more_ranks_than_the_system_has_files_for(cli: Cli) -> None:
     )
     assert ended.returncode == 70
     assert ended.stderr == (
-        "orcalike: cannot start 300 ranks: the launcher has 5 open files for each, and may have "
+        "orcalike: cannot start 300 ranks: the launcher has 1519 open files then, and may have "
         "1024; raise the limit (ulimit -n) or lower -n\n"
     )
 
