@@ -6,7 +6,6 @@ and nothing arrives.
 
 from __future__ import annotations
 
-import contextlib
 import functools
 import os
 import select
@@ -14,7 +13,6 @@ import threading
 from collections.abc import Callable, Collection, Iterable
 
 from orcalike.launch_protocol.control_lines import (
-    LINE_MAX,
     Blocked,
     Cut,
     Describe,
@@ -31,9 +29,9 @@ from orcalike.launch_protocol.control_lines import (
     SharedOrder,
     ToLauncher,
     Unblocked,
-    encode,
     parse_for_process,
 )
+from orcalike.launch_protocol.outgoing_lines import OutgoingLines
 from orcalike.launch_protocol.own_descriptor import own_descriptor
 from orcalike.transport.drivers.deferral import OwnThread
 from orcalike.transport.view import Member
@@ -237,13 +235,6 @@ def _send_once(report: ToLauncher) -> None:
         _send(report)
 
 
-def _send(report: ToLauncher) -> None:
-    if (descriptor := _descriptor()) is not None:
-        data = encode(report).encode(errors="backslashreplace")[: LINE_MAX - 1] + b"\n"
-        with contextlib.suppress(OSError):  # the launcher has gone, and this process goes with it
-            os.write(descriptor, data)
-
-
 # The line itself.
 
 
@@ -265,6 +256,9 @@ def _descriptor() -> int | None:
             return None
     descriptor, pid = _own_descriptor
     return descriptor if pid == os.getpid() else None
+
+
+_send = OutgoingLines(_descriptor).send
 
 
 def _start_reading() -> None:

@@ -19,12 +19,14 @@ from orcalike.launch_protocol.control_lines import (
     LINE_MAX,
     Describe,
     Described,
+    Joining,
     Unblocked,
     encode,
     parse_for_launcher,
     parse_for_process,
 )
 from orcalike.launch_protocol.descriptions import Description, Forked, SharedObject, Wait
+from orcalike.launch_protocol.outgoing_lines import WAITING_MAX, OutgoingLines
 from orcalike.launcher.group_status import Groups
 from orcalike.launcher.local_child import ControlLine
 from orcalike.transport.view import Member
@@ -102,6 +104,54 @@ def test_a_late_listener_gets_what_was_sent_before(line: socket.socket) -> None:
     assert control_channel.receive("ended 2")
     assert len(received) == 3
     assert not control_channel.receive("quit")
+
+
+def fill(descriptor: int) -> None:
+    """Write on a line until there is no room for a byte more."""
+    with contextlib.suppress(BlockingIOError):
+        while True:
+            os.write(descriptor, b"\n" * 1024)
+    with contextlib.suppress(BlockingIOError):
+        while True:
+            os.write(descriptor, b"\n")
+
+
+def test_no_report_is_lost_while_the_launcher_does_not_read(line: socket.socket) -> None:
+    """Of how a group stands the last one comes, and each member that joins; an answer does not wait."""
+    fill(int(os.environ["ORCALIKE_CONTROL_FD"].split(":")[0]))
+    for incarnation in range(1000):
+        control_channel.report_joining("one", incarnation)
+        control_channel.report_unblocked("one")
+    control_channel.report_joining("other", 7)
+    control_channel.report_state(Described(1, "one", STANDS))
+    control_channel.report_blocked("one", [], "why")
+    control_channel.report_sequencer("other")
+    received = b""
+    while b"sequencer other" not in received:
+        received += line.recv(1 << 16)
+    assert received.decode().split("\n")[-1] == ""
+    assert list(filter(None, received.decode().split("\n"))) == [
+        *(f"joining one {incarnation}" for incarnation in range(1000)),
+        "joining other 7",
+        "blocked one - why",
+        "sequencer other",
+    ]
+    control_channel.report_unblocked("one")
+    assert line.recv(1 << 16) == b"unblocked one\n"
+
+
+def test_reports_that_wait_are_bounded() -> None:
+    theirs, ours = socket.socketpair()
+    with theirs, ours:
+        theirs.setblocking(False)
+        fill(theirs.fileno())
+        lines = OutgoingLines(theirs.fileno)
+        for incarnation in range(WAITING_MAX + 9):
+            lines.send(Joining("one", incarnation))
+        received = b""
+        while not received.endswith(b" %d\n" % (WAITING_MAX + 8)):
+            received += ours.recv(1 << 16)
+        assert received.strip().split(b"\n")[0] == b"joining one 9"
 
 
 def test_what_the_launcher_receives(line: socket.socket) -> None:
