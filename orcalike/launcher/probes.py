@@ -28,6 +28,9 @@ NO_DATAGRAMS = "connections (TCP) are let through, and datagrams (UDP) are not"
 #: Ports that are tried until one is free for both.
 BINDS = 10
 
+_GONE = (errno.EAGAIN, errno.ECONNABORTED, errno.EINTR)
+"""The other end has gone again."""
+
 
 class Door:
     """Where a host listens before anything else does: connections are let go again, datagrams are answered."""
@@ -37,22 +40,52 @@ class Door:
         self._selector = selector
         self._listener, self._datagrams = _bind_both(host)
         self._listener.listen(128)
+        self._spare = -1
+        self._have_spare()
         self.address = tcp_address(self._listener)
         selector.register(self._listener, selectors.EVENT_READ, self._answer)
         selector.register(self._datagrams, selectors.EVENT_READ, self._answer_datagram)
 
     def close(self) -> None:
         """Listen no more."""
+        registered = self._selector.get_map()
         for each in (self._listener, self._datagrams):
-            self._selector.unregister(each)
+            if each.fileno() in registered:
+                self._selector.unregister(each)
             each.close()
+        self._let_spare_go()
 
     def _answer(self) -> None:
         try:
             connection, _ = self._listener.accept()
-        except OSError:
+        except OSError as error:
+            if error.errno not in _GONE:
+                self._make_room()
             return
         connection.close()
+
+    def _make_room(self) -> None:
+        """There is no descriptor for a connection that waits: it has the spare one for a moment.
+
+        Without that they are left waiting, which is as good: what has connected has reached this host.
+        """
+        if self._spare >= 0:
+            self._let_spare_go()
+            with contextlib.suppress(OSError):
+                self._listener.accept()[0].close()
+            self._have_spare()
+        if self._spare < 0:
+            self._selector.unregister(self._listener)
+
+    def _have_spare(self) -> None:
+        """Have a descriptor that can be let go, if there is one."""
+        with contextlib.suppress(OSError):
+            self._spare = os.open(os.devnull, os.O_RDONLY)
+
+    def _let_spare_go(self) -> None:
+        if self._spare >= 0:
+            os.close(self._spare)
+            self._spare = -1
 
     def _answer_datagram(self) -> None:
         try:

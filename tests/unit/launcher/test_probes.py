@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 import selectors
 import socket
 from collections.abc import Iterator
@@ -11,6 +12,7 @@ import pytest
 
 from orcalike.launcher import probes
 from orcalike.launcher.probes import NO_DATAGRAMS, Door, Probes
+from tests.lib.descriptors import without_descriptors
 
 
 @pytest.fixture
@@ -38,6 +40,27 @@ def test_a_door_is_reached_in_both_ways(selector: selectors.BaseSelector, host: 
     door = Door(selector, host)
     assert tried(selector, [door.address, door.address]) == ["", ""]
     door.close()
+
+
+@pytest.mark.parametrize("has_spare", [True, False])
+def test_a_door_without_descriptors_does_not_keep_the_loop_awake(
+    selector: selectors.BaseSelector, monkeypatch: pytest.MonkeyPatch, has_spare: bool
+) -> None:
+    """Connections are let go by the spare one, or wait; both have reached the host."""
+    door = Door(selector, "127.0.0.1")
+    port = int(door.address.rpartition(":")[2])
+    knocking = [socket.create_connection(("127.0.0.1", port)) for _ in range(8)]
+    if not has_spare:
+        monkeypatch.setattr(os, "devnull", "/none")  # the system has no room for it
+    with without_descriptors():
+        for _ in range(50):
+            events = selector.select(0)
+            for key, _ in events:
+                key.data()
+        assert events == []
+    door.close()
+    for sock in knocking:
+        sock.close()
 
 
 def test_what_only_connections_reach(selector: selectors.BaseSelector) -> None:
