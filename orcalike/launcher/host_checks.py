@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import re
 import shlex
 import sys
@@ -16,6 +17,9 @@ from orcalike.launcher.run_plan import RunPlan
 
 UNREACHABLE, USAGE = 69, 2
 _SSH_FAILED, _NO_COMMAND, _NOT_EXECUTABLE = 255, 127, 126
+
+#: Why a command here cannot be started that is no program.
+_NO_PROGRAM = (errno.ENOENT, errno.EACCES, errno.ENOTDIR, errno.ENOEXEC)
 
 #: What csh says of a program that it cannot run, with exit code 1.
 _OF_CSH = ("Command not found", "Permission denied")
@@ -47,6 +51,15 @@ def explain(host: str, command: Sequence[str], returncode: int, said: str) -> tu
     if returncode < 0:  # it was given up
         text = f"host {host} does not answer as an agent: {said}"
     return text + (_agent_hint(python, said) or _try(host, command)), False
+
+
+def cannot_start(program: str, error: OSError) -> str:
+    """Why the command that reaches a host cannot be started here."""
+    if error.errno in _NO_PROGRAM:
+        remedy = "install it, or start the agents by another one: --via, ORCALIKE_SSH"
+    else:
+        remedy = "raise the limits (ulimit -n, ulimit -u)"
+    return f"{program}: {error.strerror}; {remedy}"
 
 
 def _is_not_there(python: str, said: str) -> bool:

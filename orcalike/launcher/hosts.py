@@ -16,7 +16,7 @@ from orcalike.launch_protocol.control_lines import Role
 from orcalike.launcher.child import Host
 from orcalike.launcher.errors import LaunchError
 from orcalike.launcher.greeting import Assignment, HostReport
-from orcalike.launcher.host_checks import compare, explain
+from orcalike.launcher.host_checks import cannot_start, compare, explain
 from orcalike.launcher.host_list import ListedHost, fill
 from orcalike.launcher.local_host import LocalHost
 from orcalike.launcher.placement import Place, Placement
@@ -93,6 +93,7 @@ class Hosts:
                     reaper=reaper,
                 )
         self._waiting = list(self._remotes.values())
+        local.commands = self._commands
         self._unprobed: set[RemoteHost] = set()
         self._unprobed_here = False
         self._doors: list[Door] = []
@@ -138,17 +139,13 @@ class Hosts:
             try:
                 host.connect()
             except OSError as error:
-                self._fail(
-                    f"cannot reach host {host.name}: {host.command[0]}: {error.strerror}; "
-                    "install it, or start the agents by another one: --via, ORCALIKE_SSH"
-                )
+                self._fail(f"cannot reach host {host.name}: {cannot_start(host.command[0], error)}")
                 return
-            self._local_children_changed()
             under_way += 1
 
-    def _local_children_changed(self) -> None:
+    def _commands(self) -> set[int]:
         """What connects is no orphan."""
-        self.local.spared |= {host.pid for host in self._remotes.values() if host.connected}
+        return {host.pid for host in self._remotes.values() if host.connected}
 
     def ready(self, host: RemoteHost) -> None:
         """A host's agent has answered.

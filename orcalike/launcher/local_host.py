@@ -47,6 +47,8 @@ class LocalHost:
         """The address at which others reach this host by TCP."""
         self.spared: set[int] = {reaper.pid}
         """Other children of this process, which are left alone by `reap_rest` and `kill_rest`."""
+        self.commands: Callable[[], set[int]] = set
+        """Those that reach other hosts now, and that are left alone, too."""
         self.on_left: Callable[[str], None] = lambda text: None
         """Called with a line on each process that a rank has left behind and that cannot be killed."""
         self._reaper, self._selector = reaper, selector
@@ -96,12 +98,12 @@ class LocalHost:
 
     def reap_rest(self) -> None:
         """Reap what the ranks have left behind here and has ended."""
-        reap_orphans(self.spared | self.running.keys())
+        reap_orphans(self.spared | self.commands() | self.running.keys())
 
     def kill_rest(self) -> None:
         """Kill what the ranks have left behind here."""
         self.close_template()
-        left = kill_orphans(self.spared | self.running.keys())
+        left = kill_orphans(self.spared | self.commands() | self.running.keys())
         self.spared |= left
         for pid in sorted(left):
             self.on_left(describe_left(pid))

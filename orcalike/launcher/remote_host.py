@@ -111,7 +111,10 @@ class RemoteHost:
     # The connection
 
     def connect(self) -> None:
-        """Start the command; raises OSError if it cannot be, and LaunchError if there is too much to say."""
+        """Start the command; raises LaunchError if there is too much to say.
+
+        Raises OSError if it cannot be started, or not be watched; nothing is left of it then.
+        """
         self._nonce = draw_nonce()
         self._unwritten = self.assignment.encode(self._nonce)
         self.tries += 1
@@ -125,7 +128,18 @@ class RemoteHost:
             start_new_session=True,  # a terminal's Ctrl-C reaches the launcher only
         )
         self._reaper.watch(process.pid)
-        self._pidfd = os.pidfd_open(process.pid)
+        try:
+            self._watch(process.pid)
+        except OSError:
+            self.kill()
+            self._reap()
+            raise
+        self._timers.at(self._timer("answer"), ANSWER_SECONDS, self._give_up)
+        self._timers.at(self._timer("slow"), SLOW_SECONDS, partial(self._observer.slow, self))
+
+    def _watch(self, pid: int) -> None:
+        """Have the loop see what comes of the command, and its end."""
+        self._pidfd = os.pidfd_open(pid)
         stdin, stdout, stderr = self._pipes()
         for pipe in (stdin, stdout, stderr):
             os.set_blocking(pipe.fileno(), False)
@@ -133,8 +147,6 @@ class RemoteHost:
         self._selector.register(stderr, selectors.EVENT_READ, self._read_stderr)
         self._selector.register(stdout, selectors.EVENT_READ, self._read_answer)
         self._selector.register(stdin, selectors.EVENT_WRITE, self._write_assignment)
-        self._timers.at(self._timer("answer"), ANSWER_SECONDS, self._give_up)
-        self._timers.at(self._timer("slow"), SLOW_SECONDS, partial(self._observer.slow, self))
 
     def _pipes(self) -> tuple[BinaryIO, BinaryIO, BinaryIO]:
         process = self._process
@@ -203,10 +215,8 @@ class RemoteHost:
 
     def _ended(self) -> None:
         """The command has ended."""
-        process = self._process
-        assert process is not None
         registered = self._selector.get_map()
-        stdin, stdout, stderr = self._pipes()
+        _, stdout, stderr = self._pipes()
         if stderr.fileno() in registered:
             self._read_stderr()
         answered = self._stream is not None
@@ -216,21 +226,32 @@ class RemoteHost:
             while self._stream.open and self._stream.read():
                 pass
             self._stream.close()
-        for pipe in (stdin, stdout, stderr):
-            if pipe.fileno() in self._selector.get_map():
-                self._selector.unregister(pipe)
-        self._selector.unregister(self._pidfd)
-        os.close(self._pidfd)
-        returncode = process.wait()
-        self._reaper.forget(process.pid)
-        for pipe in (stdin, stdout, stderr):
-            pipe.close()
-        self._process = None
+        returncode = self._reap()
         self._stop_waiting()
         if self._stream is None and not self._quitting:
             self._observer.failed(self, returncode, self._what_it_said())
         else:
             self._lose("the connection has ended")
+
+    def _reap(self) -> int:
+        """The command has ended, or does so now: let go all that it had; returns its exit code."""
+        process = self._process
+        assert process is not None
+        registered = self._selector.get_map()
+        for pipe in self._pipes():
+            if pipe.fileno() in registered:
+                self._selector.unregister(pipe)
+        if self._pidfd >= 0:
+            if self._pidfd in registered:
+                self._selector.unregister(self._pidfd)
+            os.close(self._pidfd)
+            self._pidfd = -1
+        returncode = process.wait()
+        self._reaper.forget(process.pid)
+        for pipe in self._pipes():
+            pipe.close()
+        self._process = None
+        return returncode
 
     def _stop_waiting(self) -> None:
         for what in ("answer", "slow"):

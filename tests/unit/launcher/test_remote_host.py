@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import os
 import selectors
@@ -10,9 +11,15 @@ from typing import Any, cast
 
 import pytest
 
+from orcalike.launcher.errors import LaunchError
 from orcalike.launcher.greeting import Assignment
+from orcalike.launcher.host_checks import cannot_start
+from orcalike.launcher.host_list import ListedHost
+from orcalike.launcher.hosts import Hosts
+from orcalike.launcher.local_host import LocalHost
 from orcalike.launcher.reaper import Reaper
 from orcalike.launcher.remote_host import RemoteHost
+from orcalike.launcher.run_keys import RunKey
 from orcalike.launcher.run_plan import RunPlan
 from orcalike.launcher.timers import Timers
 
@@ -38,6 +45,8 @@ class Noted:
 
 class NoReaper:
     """In place of a `Reaper`."""
+
+    pid = 4711
 
     def watch(self, group: int) -> None:
         """Nothing."""
@@ -109,3 +118,63 @@ def test_a_command_that_reads_nothing_and_ends() -> None:
         assert noted.failures == [(3, "no such host")]
         assert not host.connected
         assert not selector.get_map()
+
+
+def test_a_command_that_cannot_be_watched_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing is left of it, so that the run can end."""
+    with selectors.DefaultSelector() as selector:
+        files = len(os.listdir("/proc/self/fd"))
+        host, noted = host_of(["sleep", "1000"], 1, selector)
+        started = []
+
+        def pidfd_open(pid: int) -> int:
+            started.append(pid)
+            raise OSError(errno.EMFILE, os.strerror(errno.EMFILE))
+
+        monkeypatch.setattr(os, "pidfd_open", pidfd_open)
+        with pytest.raises(OSError, match="Too many open files"):
+            host.connect()
+        assert not host.connected
+        assert not selector.get_map()
+        assert len(os.listdir("/proc/self/fd")) == files
+        with pytest.raises(ChildProcessError):
+            os.waitpid(started[0], 0)
+        assert noted.failures == []
+
+
+def test_what_cannot_be_started_says_what_to_do() -> None:
+    there_is_none, no_room = (OSError(number, os.strerror(number)) for number in (2, 24))
+    assert "install it" in cannot_start("ssh", there_is_none)
+    assert "ssh: Too many open files; raise the limits" in cannot_start("ssh", no_room)
+
+
+def test_commands_that_have_ended_are_spared_no_more(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Their numbers may come to mean what a rank has left behind."""
+    monkeypatch.setenv("ORCALIKE_SSH", "false")
+    with selectors.DefaultSelector() as selector:
+        plan = RunPlan(identity="j", seed=1, program="prog.py", nprocs=1)
+        local = LocalHost("here", plan, tmp_path, cast(Reaper, NoReaper()), selector)
+        listed = [ListedHost("a", 1)]
+        hosts = Hosts(
+            plan,
+            listed,
+            local,
+            RunKey(b""),
+            via="ssh",
+            interface="",
+            remote_python="",
+            selector=selector,
+            timers=Timers(),
+            reaper=cast(Reaper, NoReaper()),
+            notice=lambda text: None,
+        )
+        failures = list[LaunchError]()
+        hosts.on_failed = failures.append
+        hosts.connect()
+        assert len(local.commands()) == 1
+        while not failures:
+            take(selector, None)
+        assert local.commands() == set()
+        assert local.spared == {NoReaper.pid}
