@@ -174,10 +174,33 @@ def _be_rank(launcher: int, request: dict[str, Any], descriptors: list[int]) -> 
     for standard, descriptor in enumerate(descriptors[:3]):
         os.dup2(descriptor, standard)
         os.close(descriptor)
+    for standard, name in enumerate(("stdin", "stdout", "stderr")):
+        made = _made_anew(standard, getattr(sys, name))
+        setattr(sys, name, made)
+        setattr(sys, f"__{name}__", made)
     for name in request["removed"]:
         os.environ.pop(name, None)
     os.environ.update(request["changed"])
     os.environ.update(zip(request["names"], map(str, descriptors[3:]), strict=True))
+
+
+def _made_anew(standard: int, stream: io.TextIOWrapper) -> io.TextIOWrapper:
+    """A standard stream as Python makes it: one that is there knows whether what it had before can be sought in."""
+    raw: Any = io.FileIO(standard, "rb" if standard == 0 else "wb", closefd=False)
+    raw.name = stream.name
+    binary, buffered = raw, not isinstance(stream.buffer, io.RawIOBase)
+    if buffered:
+        binary = io.BufferedReader(raw) if standard == 0 else io.BufferedWriter(raw)
+    made: Any = io.TextIOWrapper(
+        binary,
+        stream.encoding,
+        stream.errors,
+        newline="\n",
+        line_buffering=stream.line_buffering or (buffered and raw.isatty()),
+        write_through=stream.write_through,
+    )
+    made.mode = "r" if standard == 0 else "w"
+    return made  # type: ignore[no-any-return]
 
 
 def own_key() -> None:

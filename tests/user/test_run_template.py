@@ -37,6 +37,10 @@ print(json.dumps({
     "session": os.getsid(0) == os.getpgrp() == os.getpid(),
     "threads": threading.active_count(), "collects": __import__("gc").isenabled(),
     "streams": [(s.encoding, s.errors, s.line_buffering, s.isatty()) for s in (sys.stdin, sys.stdout, sys.stderr)],
+    "classes": [(type(s.buffer).__name__, s.name, s.mode, s.buffer.name, s.write_through) for s in (sys.stdin, sys.stdout, sys.stderr)],
+    "own": [sys.stdin is sys.__stdin__, sys.stdout is sys.__stdout__, sys.stderr is sys.__stderr__],
+    "input": (sys.stdin.seekable(), sys.stdin.buffer.seekable(), sys.stdin.read()),
+    "output": (sys.stdout.seekable(), sys.stderr.seekable()),
     "hook": sys.excepthook.__module__,
 }))
 """
@@ -56,23 +60,29 @@ def ranks_of(cli: Cli, *arguments: str, **options: Any) -> dict[int, Any]:
     return {int(number[1:]): json.loads(text) for number, _, text in lines}
 
 
+@pytest.mark.parametrize("unbuffered", ["1", ""])
 @pytest.mark.parametrize("names_orcalike", [True, False])
 @pytest.mark.parametrize("as_module", [True, False])
 def test_a_rank_is_as_one_that_was_started_by_itself(
-    cli: Cli, names_orcalike: bool, as_module: bool
+    cli: Cli, names_orcalike: bool, as_module: bool, unbuffered: str
 ) -> None:
     program = Path(cli.write(LOOK + "import orcalike" * names_orcalike))
     named = ["-m", program.stem] if as_module else [str(program)]
-    where = {"cwd": program.parent}
-    alone = ranks_of(cli, "--quiet", "-n", "1", "-x", "A=b", "--seed", "1", *named, "x", **where)[0]
-    ranks = ranks_of(cli, "--quiet", "-n", "3", "-x", "A=b", "--seed", "1", *named, "x", **where)
+    where = {"cwd": program.parent, "input": "\N{BULLET}\n"}
+    given = ["-x", "A=b", "-x", f"PYTHONUNBUFFERED={unbuffered}", "--seed", "1", *named, "x"]
+    alone = ranks_of(cli, "--quiet", "-n", "1", *given, **where)[0]
+    ranks = ranks_of(cli, "--quiet", "-n", "3", *given, **where)
     assert sorted(ranks) == [0, 1, 2]
     assert ranks[0] == alone
+    assert alone["input"] == [False, False, "\N{BULLET}\n"]
     names = [name for name in alone["names"] if name != "ORCALIKE_LISTEN_FD"]
     descriptors = [*alone["descriptors"]]
     descriptors.remove("socket")  # the listener, which only the first one has
+    descriptors[descriptors.index("pipe")] = "/dev/null"  # the input, which is that one's as well
+    descriptors.sort()
+    empty = [*ranks[1]["input"][:2], ""]
     for rank in (1, 2):
-        assert ranks[rank] == alone | {"names": names, "descriptors": descriptors}
+        assert ranks[rank] == alone | {"names": names, "descriptors": descriptors, "input": empty}
 
 
 # The template itself
