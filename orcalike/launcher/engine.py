@@ -44,6 +44,7 @@ from orcalike.launcher.runtime_folders import make_run_folder
 from orcalike.launcher.signals import accept_sigusr1, watch_signals
 from orcalike.launcher.status import Status
 from orcalike.launcher.template import LOAD_SECONDS, Template
+from orcalike.launcher.terminal_modes import TerminalModes
 from orcalike.launcher.timers import Timers
 from orcalike.transport.wording import listed
 
@@ -125,6 +126,7 @@ class _Launcher:
         self.selector = selectors.DefaultSelector()
         self.relay = OutputRelay(self.selector, prefix=job.options.prefix, color=job.options.color)
         self.timers = Timers()
+        self.terminal = TerminalModes()
         self.table = ProcessTable(job)
         self.hosts: Hosts | None = None
         """Of a run over several."""
@@ -206,6 +208,10 @@ class _Launcher:
         while self.table.witness or self.relay.reading:
             self._turn()
         self._part()
+        if (
+            self.outcome is not None
+        ):  # ranks were ended; else they leave the terminal as they want it
+            self.terminal.put_back()
         self._say_goodbye()
         self._write_rest()
         return self.outcome.code if self.outcome else 0

@@ -91,6 +91,28 @@ def test_terminal_colors_and_input(cli: Cli) -> None:
     assert terminal.ended() == 0
 
 
+def test_a_rank_that_is_ended_leaves_the_terminal_as_it_was(cli: Cli, tmp_path: Path) -> None:
+    """Here, one that has turned the echo off; the other one fails then."""
+    program = cli.write(
+        f"""
+        import pathlib, signal, termios
+        off = pathlib.Path({str(tmp_path)!r}) / "off"
+        if rank == 0:
+            modes = termios.tcgetattr(0)
+            modes[3] &= ~(termios.ECHO | termios.ICANON)
+            termios.tcsetattr(0, termios.TCSANOW, modes)
+            off.touch()
+            signal.pause()
+        while not off.exists():
+            time.sleep(0.01)
+        sys.exit(5)
+        """
+    )
+    terminal = Terminal(*cli.command, "-n2", program)
+    assert terminal.ended() == 5
+    assert terminal.getecho()
+
+
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 143), (signal.SIGHUP, 129)])
 def test_signal_to_the_launcher(
     cli: Cli, tmp_path: Path, number: signal.Signals, code: int
