@@ -48,6 +48,10 @@ def test_a_connection_whose_descriptors_are_cut_off_is_closed_and_brings_them_ag
     end: End, tmp_path: Path, own: OwnProcess, free: int
 ) -> None:
     greeting, given = greet(f"unix:{tmp_path}/x", 77), [own.fd, own.files]
+    with connected(end) as sock:  # so that it is known how processes are known
+        sock.sendall(greet(f"unix:{tmp_path}/w", 76))
+        end.until(lambda: peer_is_linked(end, 76))
+    end.until(lambda: not peer_is_linked(end, 76))
     with connected(end) as sock:
         gc.collect()  # what other tests have left
         before = len(os.listdir("/proc/self/fd"))
@@ -68,6 +72,9 @@ def test_with_room_for_what_comes_along_but_none_to_look_at_it_the_same(
     end: End, tmp_path: Path, own: OwnProcess
 ) -> None:
     greeting, given = greet(f"unix:{tmp_path}/x", 77), [own.fd, own.files]
+    with connected(end) as sock:
+        sock.sendall(greet(f"unix:{tmp_path}/w", 76))
+        end.until(lambda: peer_is_linked(end, 76))
     with connected(end) as sock, without_descriptors(2):
         socket.send_fds(sock, [greeting], given)
         end.until(lambda: is_shut(end, sock))
