@@ -27,7 +27,8 @@ cdef class Runtime(Layer):
     cdef public object events           # notified of views, problems and the end
     cdef int least, least_reported      # R of H1, and what the stack knows of it
     cdef readonly object incarnation
-    cdef readonly object view
+    cdef readonly object view           # the last one; None before the first
+    cdef bint joins                     # no view has come since the member began to join again
     cdef readonly int position
     cdef readonly list replicas         # by number; 0 is the group itself
     cdef readonly dict waiting          # (incarnation, ticket) -> call that waits for its guard

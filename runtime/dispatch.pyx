@@ -447,7 +447,7 @@ cdef class Runtime(Layer):
         self.core.forget_todo()         # the old stack may have been about to go on with this one
         self.core = self.stack = stack
         self.incarnation = stack.me.incarnation
-        self.view = self.message = None
+        self.message = None             # the view stays: threads that wait look at it
         self.position = -1
         self.dispatched = 0
         self.chain = None if self.chain is None else b""
@@ -459,11 +459,11 @@ cdef class Runtime(Layer):
         self.full_queues = 0
         self.credit_reported = True
         self.manager.forget()
-        self.barred = True
+        self.barred = self.joins = True
         self.attach(stack)
 
     cpdef up_view(self, object view, bytes cut):
-        before = self.view
+        before, self.joins = None if self.joins else self.view, False
         if self.barred:
             self.barred = False
             self.sender.failure = None

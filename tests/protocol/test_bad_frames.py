@@ -83,7 +83,10 @@ GREETINGS = {
     "short": (hello("group", "sim:x", 9)[:7], "a greeting of 7 bytes"),
     "long": (hello("group", "sim:" + "x" * 3000, 9), "a greeting of 3"),
     "magic": (frame(1, b"", magic=0x50), "the first bytes are not orcalike's"),
-    "version": (frame(1, b"", version=1), "it speaks wire version 1, and this process 2"),
+    "version": (
+        frame(1, b"", version=1),
+        f"it speaks wire version 1, and this process {WIRE_VERSION}",
+    ),
     "kind": (frame(2, b"x"), "a frame of kind 2 before the greeting"),
     "no msgpack": (frame(1, b"\xc1"), "a greeting that is not msgpack"),
     "extension": (frame(1, b"\xc7\x01\x05x"), "a greeting that is not msgpack"),

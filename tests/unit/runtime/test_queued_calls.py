@@ -134,8 +134,8 @@ def test_the_group_is_left(order: str, caplog: pytest.LogCaptureFixture) -> None
     assert "asked for" not in caplog.text
 
 
-def test_the_member_joins_anew(tmp_path: Path, order: str) -> None:
-    """What was under way has ended with its error, and reads go on."""
+def test_the_member_joins_anew(tmp_path: Path, order: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What was under way has ended with its error, and reads go on; also one that begins to wait just then."""
     outcomes: Outcomes = {}
     stack = f"PACK:XFER:{order}:MBRSHIP:COM:unix"
     with (
@@ -155,12 +155,23 @@ def test_the_member_joins_anew(tmp_path: Path, order: str) -> None:
         wait_for_queue(box, 2)
         read = begin(outcomes, "read", box.value)
         wait_for_queue(box, 3)
+        late = box.value.nowait()
         there.run()
         for thread in (write, fence):
             thread.join(LIMIT)
         assert outcomes == dict.fromkeys(("write", "fence"), orca.ReplicaDivergence)
+        runtime = second._runtime
+        forget = runtime.manager.forget
+
+        def wait_meanwhile() -> None:
+            runtime.long_waits.began(late)
+            forget()
+            runtime.long_waits.over(late)
+
+        monkeypatch.setattr(runtime.manager, "forget", wait_meanwhile)
         second.rejoin(timeout=LIMIT)
         gate.open()
+        assert late.result(LIMIT) in {1, 2}
         for thread in (slow, read):
             thread.join(LIMIT)
         assert outcomes["read"] in {1, 2}
