@@ -37,7 +37,7 @@ from tests.lib.marshal_values import (
         numpy.array(["", ""], dtype="U0"),
         numpy.array(["2024-01-01", "NaT"], dtype="M8[D]"),
         numpy.array([1, 2], dtype=">m8[25us]"),
-        numpy.array([3], dtype="m8"),
+        numpy.array([3], dtype="i8").view("m8"),
     ],
     ids=lambda it: f"{it.dtype}{it.shape}",
 )
