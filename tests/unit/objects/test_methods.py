@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import inspect
 import pydoc
+import re
 from typing import Any
 
 import pytest
@@ -34,9 +35,15 @@ def test_they_have_name_docstring_and_signature(
         assert str(inspect.signature(bound)).startswith(f"({parameters}) ->")
         assert str(inspect.signature(in_class)).startswith(f"(self, {parameters}) ->")
     shown = pydoc.plain(pydoc.render_doc(cls))
-    assert f"{name}{inspect.signature(in_class)}" in shown
+    signature = f"{name}{inspect.signature(in_class)}"
+    assert signature in shown or without_breaks(signature) in without_breaks(shown)
     assert in_class.__doc__.splitlines()[0] in shown
     assert in_class.__module__.startswith("orcalike.objects.")
+
+
+def without_breaks(text: str) -> str:
+    """A signature without spaces: from CPython 3.13 on `help` shows a long one in several lines."""
+    return re.sub(r"[ \n|]|,(?=[ \n|]*\))", "", text)
 
 
 def test_operations_have_a_module() -> None:

@@ -72,6 +72,7 @@ NOT_SHARED = {
     "deque": {
         **dict.fromkeys(("test_container_iterator", "test_contains"), OWN),
         **dict.fromkeys(("test_contains_count_stop_crashes", "test_count", "test_index"), OWN),
+        "test_contains_count_index_stop_crashes": OWN,
         **dict.fromkeys(("test_remove", "test_contains_fake", "test_contains_order"), OWN),
         **dict.fromkeys(("test_pickle", "test_pickle_recursive"), PICKLE),
         "test_deepcopy": "a shared object has no other one beside it to be copied to",
