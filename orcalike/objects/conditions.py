@@ -6,11 +6,12 @@ import time
 from collections.abc import Callable
 from typing import TypeVar
 
+from orcalike.errors import BlockingInLoop
 from orcalike.objects import language as orca
 from orcalike.objects.locks import RLock
 from orcalike.objects.monitors import Monitor
-from orcalike.objects.ownership import this_runner
-from orcalike.objects.steps import Method, Steps, ask, ask_within
+from orcalike.objects.ownership import Runner, next_attempt, this_runner
+from orcalike.objects.steps import Method, Steps, ask, ask_within, give_up, is_cancellation
 from orcalike.runtime.durations import Duration, in_seconds
 
 T = TypeVar("T")
@@ -37,15 +38,19 @@ class Condition(RLock):
         """
         seconds = in_seconds(timeout)  # which may raise: before the lock is released
         limit = None if seconds is None else max(seconds, 0.0)
-        home, runner = self._home(), this_runner()
-        wait, depth = yield from ask(home._start_wait, self._number, runner)
+        home, runner, number = self._home(), this_runner(), next_attempt()
         try:
-            over, notified = yield from ask_within(limit, home._end_wait, wait, runner, depth, True)
-        except BaseException:  # an interrupt, or a cancelled task, which has the lock again
-            yield from ask(home._end_wait, wait, runner, depth, False)
+            yield from ask(home._start_wait, self._number, runner, number)
+            over, notified = yield from ask_within(limit, home._end_wait, number, runner, True)
+            if not over:
+                notified = yield from ask(home._end_wait, number, runner, False)
+        except BlockingInLoop:
             raise
-        if not over:
-            notified = yield from ask(home._end_wait, wait, runner, depth, False)
+        except (
+            BaseException
+        ) as error:  # an interrupt, or a cancelled task, which has the lock again
+            yield from _end_interrupted(home, number, runner, error)
+            raise
         return bool(notified)
 
     @Method
@@ -72,5 +77,21 @@ class Condition(RLock):
 
     def __repr__(self) -> str:
         home = self._home()
-        waiting = sum(condition == self._number for _, condition, _ in home._waiting)
+        waiting = sum(each[0] == self._number for each in home._waiting)
         return f"<objects.Condition at {id(self):#x}: {waiting} waiting>"
+
+
+def _end_interrupted(
+    home: Monitor, number: int, runner: Runner, error: BaseException
+) -> Steps[None]:
+    """Have the lock again after an interrupt; a second one, but for a cancellation, ends that."""
+    while not isinstance(error, GeneratorExit):  # after which nothing can be waited for
+        try:
+            yield from ask(home._end_interrupted, number, runner)
+        except BaseException as again:
+            if not is_cancellation(again):
+                give_up(home._forsake, number)
+                raise
+        else:
+            return
+    give_up(home._forsake, number)

@@ -5,9 +5,14 @@ To release the lock and to begin to wait is one write; so is to be notified and 
 
 from __future__ import annotations
 
+from typing import TypeAlias
+
 from orcalike.objects import language as orca
 from orcalike.objects.mutex import Mutex
 from orcalike.objects.ownership import Runner
+
+Wait: TypeAlias = tuple[int, int, int, int]
+"""(condition, the member's incarnation, the member's number for the wait, how often it had the lock)."""
 
 
 class Monitor(Mutex):
@@ -15,12 +20,12 @@ class Monitor(Mutex):
 
     def __init__(self) -> None:
         super().__init__()
-        self._waits = 0
-        """How many waits there were: each has a number."""
-        self._waiting: list[tuple[int, int, int]] = []
-        """(wait, condition, the member's incarnation), oldest first."""
-        self._notified: list[tuple[int, int, int]] = []
+        self._waiting: list[Wait] = []
+        """Oldest first."""
+        self._notified: list[Wait] = []
         """Those that may go on, and do not have the lock yet."""
+        self._woken: Wait | None = None
+        """The last one that was notified and has the lock again."""
 
     def _is_owned(self, runner: Runner) -> bool:
         return self._holder is not None and self._holder == orca.caller()
@@ -30,40 +35,68 @@ class Monitor(Mutex):
             raise RuntimeError(f"cannot {what} un-acquired lock")
 
     @orca.write
-    def _start_wait(self, condition: int, runner: Runner) -> tuple[int, int]:
-        """Release it and wait: (the wait's number, how often it was acquired)."""
+    def _start_wait(self, condition: int, runner: Runner, number: int) -> None:
+        """Release it and wait."""
         self._check_owned(runner, "wait on")
-        self._waits += 1
-        self._waiting.append((self._waits, condition, orca.caller().incarnation))
-        depth = self._depth
+        self._waiting.append((condition, orca.caller().incarnation, number, self._depth))
         self._let_go()
-        return self._waits, depth
 
     @orca.write
-    def _end_wait(self, wait: int, runner: Runner, depth: int, patient: bool) -> bool:
-        """Have it again, once notified or not `patient` any more: whether it was notified.
-
-        A caller that was interrupted asks twice, and may have it already.
-        """
-        if self._is_over(wait):
-            return True
-        notified = self._is_notified(wait)
-        self._notified = [each for each in self._notified if each[0] != wait]
-        self._waiting = [each for each in self._waiting if each[0] != wait]
-        self._enter(runner, depth)
-        return notified
+    def _end_wait(self, number: int, runner: Runner, patient: bool) -> bool:
+        """Have it again, once notified or not `patient` any more: whether it was notified."""
+        self._resume(number, runner)
+        return self._has_woken(number)
 
     @_end_wait.when
-    def _may_end_wait(self, wait: int, runner: Runner, depth: int, patient: bool) -> bool:
-        return self._is_over(wait) or (
-            self._holder is None and (not patient or self._is_notified(wait))
-        )
+    def _may_end_wait(self, number: int, runner: Runner, patient: bool) -> bool:
+        return self._holder is None and (not patient or self._is_in(self._notified, number))
 
-    def _is_over(self, wait: int) -> bool:
-        return not any(each[0] == wait for each in (*self._waiting, *self._notified))
+    @orca.write
+    def _end_interrupted(self, number: int, runner: Runner) -> None:
+        """Have it again, for a caller that was interrupted, and may have it already.
 
-    def _is_notified(self, wait: int) -> bool:
-        return any(each[0] == wait for each in self._notified)
+        If it was notified, another one is in its place.
+        """
+        if self._is_in_any(number):
+            self._resume(number, runner)
+        self._pass_on(number)
+
+    @_end_interrupted.when
+    def _may_end_interrupted(self, number: int, runner: Runner) -> bool:
+        return self._holder is None or not self._is_in_any(number)
+
+    @orca.write
+    def _forsake(self, number: int) -> None:
+        """Wait no more: the caller goes on without the lock. If it was notified, another one is."""
+        key = orca.caller().incarnation, number
+        self._forget([each for each in (*self._waiting, *self._notified) if each[1:3] == key])
+        self._pass_on(number)
+
+    def _pass_on(self, number: int) -> None:
+        """Notify another one, if that wait is over because it was notified."""
+        if self._woken is not None and self._has_woken(number):
+            self._wake(self._woken[0], 1)
+            self._woken = None
+
+    def _is_in(self, waits: list[Wait], number: int) -> bool:
+        member = orca.caller().incarnation
+        return any(each[1:3] == (member, number) for each in waits)
+
+    def _is_in_any(self, number: int) -> bool:
+        return self._is_in(self._waiting, number) or self._is_in(self._notified, number)
+
+    def _has_woken(self, number: int) -> bool:
+        return self._woken is not None and self._woken[1:3] == (orca.caller().incarnation, number)
+
+    def _resume(self, number: int, runner: Runner) -> None:
+        """Have the lock again as often as before the wait."""
+        key = orca.caller().incarnation, number
+        (wait,) = (each for each in (*self._waiting, *self._notified) if each[1:3] == key)
+        if wait in self._notified:
+            self._woken = wait
+        self._waiting = [each for each in self._waiting if each != wait]
+        self._notified = [each for each in self._notified if each != wait]
+        self._enter(runner, wait[3])
 
     @orca.write
     def _notify(self, condition: int, runner: Runner, count: int) -> None:
@@ -71,16 +104,20 @@ class Monitor(Mutex):
         self._wake(condition, count)
 
     def _wake(self, condition: int, count: int) -> None:
-        chosen = [each for each in self._waiting if each[1] == condition][: max(count, 0)]
+        chosen = [each for each in self._waiting if each[0] == condition][: max(count, 0)]
         self._waiting = [each for each in self._waiting if each not in chosen]
         self._notified = [*self._notified, *chosen]
+
+    def _forget(self, waits: list[Wait]) -> None:
+        """They wait no more; a notification that one of them got goes to another one."""
+        lost = [each[0] for each in self._notified if each in waits]
+        self._waiting = [each for each in self._waiting if each not in waits]
+        self._notified = [each for each in self._notified if each not in waits]
+        for condition in lost:
+            self._wake(condition, 1)
 
     def member_left(self, member: orca.Member) -> None:
         """What it held is free, and a notification that it got goes to another one."""
         super().member_left(member)
-        gone = member.incarnation
-        lost = [each[1] for each in self._notified if each[2] == gone]
-        self._waiting = [each for each in self._waiting if each[2] != gone]
-        self._notified = [each for each in self._notified if each[2] != gone]
-        for condition in lost:
-            self._wake(condition, 1)
+        both = (*self._waiting, *self._notified)
+        self._forget([each for each in both if each[1] == member.incarnation])

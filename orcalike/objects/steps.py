@@ -87,6 +87,12 @@ def give_up(abandon: BoundOperation[P, None], /, *attempt: P.args, **kwargs: P.k
         pass  # if the group is lost, so is what the member held
 
 
+def is_cancellation(error: BaseException) -> bool:
+    """Whether a task was cancelled."""
+    asyncio = sys.modules.get("asyncio")  # without it there are no tasks
+    return asyncio is not None and isinstance(error, asyncio.CancelledError)
+
+
 class BoundMethod(Generic[P, R]):
     """Such a method of one object."""
 

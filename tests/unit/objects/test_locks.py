@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -218,7 +218,7 @@ def test_a_notification_of_a_member_that_leaves_goes_to_another_one(tmp_path: Pa
         pair = Pair(tmp_path, stack)
         here, there = pair.both(Condition)
         assert there.acquire()
-        there._start_wait(there._number, there._runner)  # as `wait` does first
+        there._start_wait(there._number, there._runner, 1)  # as `wait` does first
         woken = threading.Event()
 
         def wait() -> None:
@@ -277,13 +277,117 @@ def test_an_acquisition_whose_caller_was_interrupted_is_undone(lab: Lab) -> None
     lab.compare()
 
 
-def test_a_wait_that_is_over_is_over(lab: Lab) -> None:
+@pytest.mark.parametrize("has_it", [False, True], ids=["waits", "has the lock again"])
+def test_a_notification_of_a_wait_that_was_interrupted_goes_to_another_one(
+    lab: Lab, has_it: bool
+) -> None:
+    condition = lab.share(Condition)
+    for number in (-1, -2):
+        assert condition.acquire()
+        condition._start_wait(condition._number, condition._runner, number)
+    with condition:
+        condition.notify()
+    if has_it:
+        assert condition._end_wait(-1, 1, True)
+    condition._end_interrupted(-1, 1)
+    assert condition.locked()
+    assert (condition._waiting, [each[2] for each in condition._notified]) == ([], [-2])
+    condition._end_interrupted(-1, 1)  # which has it still
+    assert condition._depth == 1
+    lab.compare()
+
+
+def test_a_wait_that_is_forsaken_takes_no_notification(lab: Lab) -> None:
+    condition = lab.share(Condition)
+    for number in (-1, -2, -3):
+        assert condition.acquire()
+        condition._start_wait(condition._number, condition._runner, number)
+    condition._forsake(-1)
+    with condition:
+        condition.notify()
+    condition._forsake(-2)
+    assert condition._end_wait(-3, 1, True)
+    condition._forsake(-3)
+    assert (condition._waiting, condition._notified) == ([], [])
+    lab.compare()
+
+
+async def wait_on(condition: Condition) -> bool:
+    """What `wait` gives a task that has the lock then, also if it is cancelled."""
+    async with condition:
+        return await condition.wait.aio()
+
+
+async def until(holds: Callable[[], bool]) -> None:
+    """Let the others run until it holds."""
+    async with asyncio.timeout(DEADLINE):
+        while not holds():
+            await asyncio.sleep(0)
+
+
+def test_a_wait_that_is_interrupted_as_its_limit_has_passed_has_the_lock_again(lab: Lab) -> None:
     condition = lab.share(Condition)
     assert condition.acquire()
-    wait, depth = condition._start_wait(condition._number, condition._runner)
-    assert not condition._end_wait(wait, 1, depth, False)
-    assert condition._end_wait(wait, 1, depth, True)  # as an interrupted caller asks again
-    assert condition.locked()
+    steps = Condition.wait.steps(condition, 0.5)
+    start = next(steps)
+    end = steps.send(start.operation(*start.arguments))
+    assert end.operation.__name__ == "_end_wait"
+    late = steps.throw(orca.InvocationTimeout("the time limit passed", "withdrawn"))
+    assert late.operation.__name__ == "_end_wait"
+    again = steps.throw(KeyboardInterrupt)
+    outcome = again.operation(*again.arguments)
+    with pytest.raises(KeyboardInterrupt):
+        steps.send(outcome)
+    assert (condition._waiting, condition.locked()) == ([], True)
+    condition.release()
+
+
+def test_a_wait_that_is_interrupted_as_it_begins_has_the_lock(lab: Lab) -> None:
+    condition = lab.share(Condition)
+    for has_begun in (False, True):
+        assert condition.acquire()
+        steps = Condition.wait.steps(condition)
+        start = next(steps)
+        if has_begun:
+            start.operation(*start.arguments)
+        again = steps.throw(KeyboardInterrupt)
+        outcome = again.operation(*again.arguments)
+        with pytest.raises(KeyboardInterrupt):
+            steps.send(outcome)
+        assert (condition._waiting, condition.locked()) == ([], True)
+        condition.release()
+
+
+async def test_a_wait_that_is_cancelled_again_and_again_has_the_lock_at_its_end() -> None:
+    async with orca.join() as group:
+        condition = await group.share.aio(Condition, "condition")
+        waiting = asyncio.create_task(wait_on(condition))
+        await until(lambda: bool(condition._waiting))
+        async with condition:
+            for _ in range(3):
+                waiting.cancel()
+                for _ in range(10):
+                    await asyncio.sleep(0)
+                assert not waiting.done()
+        with pytest.raises(asyncio.CancelledError):
+            await waiting
+        assert (condition._waiting, condition.locked()) == ([], False)
+
+
+async def test_a_cancelled_wait_passes_its_notification_on() -> None:
+    async with orca.join() as group:
+        condition = await group.share.aio(Condition, "condition")
+        waiting = []
+        for count in (1, 2):
+            waiting.append(asyncio.create_task(wait_on(condition)))
+            await until(lambda: len(condition._waiting) == count)  # noqa: B023 - it runs at once
+        async with condition:
+            await condition.notify.aio()
+            waiting[0].cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await waiting[0]
+        async with asyncio.timeout(DEADLINE):
+            assert await waiting[1]
 
 
 async def test_cancelled_acquisitions_leave_nothing_behind() -> None:
