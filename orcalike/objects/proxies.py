@@ -138,6 +138,9 @@ def leave_group(address: str) -> None:
     membership = _members.get(address)
     if membership is not None:
         membership.leave()
+        # Not before: a proxy that another thread uses meanwhile would join the group anew.
+        _members.pop(address, None)
+        _locks.pop(address, None)
 
 
 def _membership(address: str) -> Membership:

@@ -5,9 +5,11 @@ Each ends with what it prints, as a comment; with `multiprocessing.Manager` it p
 
 from __future__ import annotations
 
+import gc
 import json
 import subprocess
 import sys
+import weakref
 from pathlib import Path
 
 import pytest
@@ -129,6 +131,19 @@ def test_a_manager_that_is_gone_is_not_waited_for(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(proxies, "JOIN_WITHIN", 1000.0)
     with pytest.raises(orca.JoinFailed, match="was shut down, or has ended"):
         len(proxies.ListProxy("unix:/tmp/orcalike-none/manager", "list"))
+
+
+def test_a_manager_that_is_shut_down_leaves_nothing_in_its_process() -> None:
+    before = {*proxies._members}, {*proxies._locks}
+    with orca.Manager() as manager:
+        numbers = manager.list([1])
+        group = weakref.ref(proxies._members[manager.address].group)
+    assert ({*proxies._members}, {*proxies._locks}) == before
+    while group() is not None:  # its threads end
+        gc.collect()
+    with pytest.raises(orca.JoinFailed, match="was shut down, or has ended"):
+        len(numbers)
+    manager.shutdown()
 
 
 def test_a_manager_that_cannot_be_made_leaves_no_folder(
