@@ -5,7 +5,8 @@ from __future__ import annotations
 from threading import BrokenBarrierError
 
 from orcalike.objects import language as orca
-from orcalike.objects.steps import Method, Steps, ask, ask_within
+from orcalike.objects.ownership import next_attempt
+from orcalike.objects.steps import Method, Steps, ask, ask_within, give_up
 from orcalike.runtime.durations import Duration, in_seconds
 
 
@@ -22,8 +23,8 @@ class Barrier:
             raise ValueError("parties must be > 0")
         self._parties = parties
         self._timeout = in_seconds(timeout)
-        self._arrived: list[int] = []
-        """The incarnations of those that wait."""
+        self._arrived: dict[tuple[int, int], int] = {}
+        """The place of each that waits, by its member's incarnation and that member's number for it."""
         self._round = 0
         """How many meetings, and resets, there were."""
         self._broken = False
@@ -49,16 +50,23 @@ class Barrier:
         return self._broken
 
     @orca.write
-    def _arrive(self) -> tuple[int, int]:
+    def _arrive(self, attempt: int) -> tuple[int, int]:
         """(round, place in it); the last one ends the round."""
         if self._broken:
             raise BrokenBarrierError
-        round, place = self._round, len(self._arrived)
-        self._arrived.append(orca.caller().incarnation)
+        taken = [*self._arrived.values()]
+        place = next(each for each in (len(taken), *range(len(taken))) if each not in taken)
+        self._arrived[orca.caller().incarnation, attempt] = place
+        round = self._round
         if len(self._arrived) == self._parties:
-            self._arrived = []
+            self._arrived = {}
             self._round += 1
         return round, place
+
+    @orca.write
+    def _abandon(self, attempt: int) -> None:
+        """Undo an arrival, if the others have not met it: its caller was interrupted."""
+        self._arrived.pop((orca.caller().incarnation, attempt), None)
 
     @orca.read
     def _met(self, round: int) -> bool:
@@ -74,21 +82,29 @@ class Barrier:
         """Break it, if the round is not over: whether all have met."""
         if self._round == round:
             self._broken = True
-            self._arrived = []
+            self._arrived = {}
         return self._round > round and round not in self._reset_rounds
 
     @Method
     def wait(self, timeout: Duration | None = None) -> Steps[int]:
         """Wait for the others; returns a number below `parties`, another one for each.
 
-        Raises threading.BrokenBarrierError.
+        A caller that is interrupted or cancelled while it waits has not arrived. Raises
+        threading.BrokenBarrierError.
         """
         seconds = self._timeout if timeout is None else in_seconds(timeout)
         limit = None if seconds is None else max(seconds, 0.0)
-        round, place = yield from ask(self._arrive)
-        over, met = yield from ask_within(limit, self._met, round)
-        if not over:
-            met = yield from ask(self._give_up, round)
+        attempt = next_attempt()
+        try:
+            round, place = yield from ask(self._arrive, attempt)
+            over, met = yield from ask_within(limit, self._met, round)
+            if not over:
+                met = yield from ask(self._give_up, round)
+        except BrokenBarrierError:
+            raise
+        except BaseException:  # it may have arrived all the same
+            give_up(self._abandon, attempt)
+            raise
         if not met:
             raise BrokenBarrierError
         return place
@@ -99,20 +115,20 @@ class Barrier:
         if self._arrived:
             self._reset_rounds = [*self._reset_rounds[-15:], self._round]
             self._round += 1
-        self._arrived = []
+        self._arrived = {}
         self._broken = False
 
     @orca.write
     def abort(self) -> None:
         """Break it; callers that wait, or call `wait` later, get BrokenBarrierError."""
         self._broken = True
-        self._arrived = []
+        self._arrived = {}
 
     def member_left(self, member: orca.Member) -> None:
         """If it waited, the others would wait for good."""
-        if member.incarnation in self._arrived:
+        if any(incarnation == member.incarnation for incarnation, _ in self._arrived):
             self._broken = True
-            self._arrived = []
+            self._arrived = {}
 
     def __repr__(self) -> str:
         state = "broken" if self._broken else f"waiters={len(self._arrived)}/{self._parties}"

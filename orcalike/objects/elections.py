@@ -3,8 +3,14 @@
 from __future__ import annotations
 
 from orcalike.objects import language as orca
-from orcalike.objects.steps import Method, Steps, ask, ask_within
+from orcalike.objects.ownership import next_attempt
+from orcalike.objects.steps import Method, Steps, ask, ask_within, give_up, insist
 from orcalike.runtime.durations import Duration, seconds_of
+from orcalike.transport.drivers.deferral import held, held_or_undone
+
+
+def _undo_enter(election: Election, term: int) -> None:
+    give_up(election.resign)
 
 
 @orca.shared
@@ -20,6 +26,8 @@ class Election:
         self._standing: list[orca.Member] = []
         """The leader first."""
         self._term = 0
+        self._stood: dict[int, int] = {}
+        """The call that had a member stand, by incarnation; 0 for several, or for good."""
 
     @orca.read
     def leader(self) -> orca.Member | None:
@@ -40,16 +48,26 @@ class Election:
     @orca.write
     def stand(self) -> bool:
         """Stand for it: whether this member leads at once."""
-        return self._stand() is not None
+        return self._stand(0) is not None
 
     @orca.write
-    def _stand(self) -> int | None:
+    def _stand(self, attempt: int) -> int | None:
         """Stand for it: the term, if this member leads at once."""
-        if orca.caller() not in self._standing:
-            self._standing = [*self._standing, orca.caller()]
+        member = orca.caller()
+        if member not in self._standing:
+            self._standing = [*self._standing, member]
+            self._stood[member.incarnation] = attempt
             if len(self._standing) == 1:
                 self._term += 1
-        return self._term if self._standing[0] == orca.caller() else None
+        else:
+            self._stood[member.incarnation] = 0
+        return self._term if self._standing[0] == member else None
+
+    @orca.write
+    def _abandon(self, attempt: int) -> None:
+        """Stand no more, if only that call had this member stand: its caller was interrupted."""
+        if self._stood.get(orca.caller().incarnation) == attempt:
+            self._remove(orca.caller())
 
     @orca.write
     def resign(self) -> None:
@@ -59,6 +77,7 @@ class Election:
     def _remove(self, member: orca.Member) -> None:
         led = bool(self._standing) and self._standing[0] == member
         self._standing = [each for each in self._standing if each != member]
+        self._stood.pop(member.incarnation, None)
         if led and self._standing:
             self._term += 1
 
@@ -74,12 +93,18 @@ class Election:
     def campaign(self, timeout: Duration | None = None) -> Steps[int | None]:
         """Stand, and wait until this member leads: its term; None if the time limit passed.
 
-        It stands on when the limit has passed.
+        It stands on when the limit has passed, and not when the caller is interrupted or cancelled,
+        unless it stood before, or another call has had it stand meanwhile.
         """
         limit = seconds_of(timeout)  # which may raise: before this member stands
-        term = yield from ask(self._stand)
-        if term is None:
-            _, term = yield from ask_within(limit, self._wait)
+        attempt = next_attempt()
+        try:
+            term = yield from ask(self._stand, attempt)
+            if term is None:
+                _, term = yield from ask_within(limit, self._wait)
+        except BaseException:  # it may stand all the same
+            give_up(self._abandon, attempt)
+            raise
         return term
 
     @orca.read
@@ -91,7 +116,15 @@ class Election:
     def _(self, term: int) -> bool:
         return self._term != term
 
+    @Method
+    def _leave(self) -> Steps[None]:
+        """Resign, also if the caller is interrupted or cancelled."""
+        yield from insist(self.resign)
+
+    # A handler of a signal that raises as `__enter__` returns, or as `__exit__` begins, would leave it leading.
+
     @orca.local
+    @held_or_undone(_undo_enter)
     def __enter__(self) -> int:
         """Wait until this member leads: its term."""
         term = self.campaign()
@@ -99,8 +132,9 @@ class Election:
         return term
 
     @orca.local
+    @held
     def __exit__(self, *error: object) -> None:
-        self.resign()
+        self._leave()
 
     @orca.local
     async def __aenter__(self) -> int:
@@ -110,7 +144,7 @@ class Election:
 
     @orca.local
     async def __aexit__(self, *error: object) -> None:
-        await self.resign.aio()
+        await self._leave.aio()
 
     def member_left(self, member: orca.Member) -> None:
         """The next one leads."""

@@ -27,9 +27,6 @@ class Monitor(Mutex):
         self._woken: Wait | None = None
         """The last one that was notified and has the lock again."""
 
-    def _is_owned(self, runner: Runner) -> bool:
-        return self._holder is not None and self._holder == orca.caller()
-
     def _check_owned(self, runner: Runner, what: str) -> None:
         if not self._is_owned(runner):
             raise RuntimeError(f"cannot {what} un-acquired lock")

@@ -9,10 +9,17 @@ from __future__ import annotations
 
 import threading
 
+from orcalike.errors import OrcalikeError
 from orcalike.objects import language as orca
 from orcalike.objects.ownership import Runner, next_attempt, this_runner
 from orcalike.objects.steps import Method, Steps, ask, ask_within, give_up
 from orcalike.runtime.durations import Duration, parse_duration
+from orcalike.transport.drivers.deferral import held, held_or_undone
+
+
+def _undo_enter(mutex: Mutex, token: int) -> None:
+    home = mutex._home()
+    give_up(home._release_again, this_runner(), token, home._depth)
 
 
 class Mutex:
@@ -42,6 +49,9 @@ class Mutex:
             self._runner = runner
             self._token = max(self._token + 1, orca.position())
         self._depth += depth
+
+    def _is_owned(self, runner: Runner) -> bool:
+        return self._holder is not None and self._holder == orca.caller()
 
     def _check_release(self, runner: Runner) -> None:
         if self._holder is None:
@@ -82,6 +92,12 @@ class Mutex:
         self._check_release(runner)
         self._leave()
 
+    @orca.write
+    def _release_again(self, runner: Runner, token: int, depth: int) -> None:
+        """Release it, if that has not run: its caller was interrupted, and does not know."""
+        if self._is_owned(runner) and (self._token, self._depth) == (token, depth):
+            self._leave()
+
     def _leave(self) -> None:
         self._attempt = 0
         self._depth -= 1
@@ -104,8 +120,19 @@ class Mutex:
 
     @Method
     def release(self) -> Steps[None]:
-        """Release it; any thread of the member that holds it may. Raises RuntimeError."""
-        yield from ask(self._home()._release, this_runner())
+        """Release it; any thread of the member that holds it may. Raises RuntimeError.
+
+        It is released, too, if the caller is interrupted or cancelled.
+        """
+        home, runner = self._home(), this_runner()
+        token, depth = home._token, home._depth
+        try:
+            yield from ask(home._release, runner)
+        except OrcalikeError:
+            raise
+        except BaseException:  # it may have been withdrawn: no caller would release it any more
+            give_up(home._release_again, runner, token, depth)
+            raise
 
     @orca.read
     def locked(self) -> bool:
@@ -124,13 +151,17 @@ class Mutex:
         """The fencing token of the acquisition that was last."""
         return self._home()._token
 
+    # A handler of a signal that raises as `__enter__` returns, or as `__exit__` begins, would leave it held.
+
     @orca.local
+    @held_or_undone(_undo_enter)
     def __enter__(self) -> int:
         """Acquire it; returns the fencing token."""
         self.acquire()
         return self._home().token
 
     @orca.local
+    @held
     def __exit__(self, *error: object) -> None:
         self.release()
 

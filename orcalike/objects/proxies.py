@@ -28,6 +28,7 @@ from orcalike.objects.permits import BoundedPermits, Permits
 from orcalike.runtime.registered import register
 from orcalike.session.joining import Joining, connect
 from orcalike.session.options import make_options
+from orcalike.transport.drivers.deferral import held, held_or_undone
 from orcalike.transport.view import View
 
 JOIN_WITHIN = 60.0
@@ -334,6 +335,10 @@ class NamespaceProxy(Proxy):
         return f"Namespace({', '.join(f'{name}={value!r}' for name, value in pairs)})"
 
 
+def _undo_enter(proxy: Acquirer, acquired: bool) -> None:
+    bound(proxy).__exit__()
+
+
 @register
 @dataclass(eq=False, repr=False)
 class Acquirer(Proxy):
@@ -348,11 +353,16 @@ class Acquirer(Proxy):
 
     release = forwarded
 
-    def __enter__(self) -> bool:
-        return self.acquire()
+    # A handler of a signal that raises as `__enter__` returns, or as `__exit__` begins, would leave it held.
 
+    @held_or_undone(_undo_enter)
+    def __enter__(self) -> bool:
+        bound(self).__enter__()
+        return True
+
+    @held
     def __exit__(self, *error: object) -> None:
-        self.release()
+        bound(self).__exit__(*error)
 
 
 @register

@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 from orcalike.objects import language as orca
-from orcalike.objects.ownership import next_attempt
-from orcalike.objects.steps import Method, Steps, ask, ask_within, give_up
+from orcalike.objects.ownership import give_slot_back, next_attempt, take_slot
+from orcalike.objects.steps import Method, Steps, ask, ask_within, give_up, insist
 from orcalike.runtime.durations import Duration, in_seconds
+from orcalike.transport.drivers.deferral import held, held_or_undone
+
+
+def _undo_enter(semaphore: Semaphore, acquired: bool) -> None:
+    give_up(semaphore.release)
 
 
 @orca.shared
@@ -19,6 +24,8 @@ class Semaphore:
         self._bound: int | None = None
         self._held: dict[int, list[int]] = {}
         """By the member's incarnation: its attempts that have a permit, those together that are out."""
+        self._released: dict[int, dict[int, int]] = {}
+        """By the member's incarnation and its slot for calls: the call that released last."""
 
     @property
     @orca.read
@@ -71,6 +78,17 @@ class Semaphore:
     @orca.write
     def release(self, n: int = 1) -> None:
         """Release permits: those of this member, else those that others acquired first, else new ones."""
+        self._give_back(n)
+
+    @orca.write
+    def _release_once(self, slot: int, attempt: int) -> None:
+        """Release a permit; the same attempt once more does nothing."""
+        released = self._released.setdefault(orca.caller().incarnation, {})
+        if released.get(slot) != attempt:
+            released[slot] = attempt
+            self._give_back(1)
+
+    def _give_back(self, n: int) -> None:
         if n < 1:
             raise ValueError("n must be one or more")
         if self._bound is not None and self._value + n > self._bound:
@@ -83,13 +101,26 @@ class Semaphore:
             if not held:
                 self._held.pop(holder, None)
 
+    @Method
+    def _leave(self) -> Steps[None]:
+        """Release a permit, also if the caller is interrupted or cancelled."""
+        slot, attempt = take_slot(), next_attempt()
+        try:
+            yield from insist(self._release_once, slot, attempt)
+        finally:
+            give_slot_back(slot)
+
+    # A handler of a signal that raises as `__enter__` returns, or as `__exit__` begins, would leave it held.
+
     @orca.local
+    @held_or_undone(_undo_enter)
     def __enter__(self) -> bool:
         return self.acquire()
 
     @orca.local
+    @held
     def __exit__(self, *error: object) -> None:
-        self.release()
+        self._leave()
 
     @orca.local
     async def __aenter__(self) -> bool:
@@ -97,10 +128,11 @@ class Semaphore:
 
     @orca.local
     async def __aexit__(self, *error: object) -> None:
-        await self.release.aio()
+        await self._leave.aio()
 
     def member_left(self, member: orca.Member) -> None:
         """What it held is free."""
+        self._released.pop(member.incarnation, None)
         self._value += len(self._held.pop(member.incarnation, []))
 
     def __repr__(self) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import signal
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -12,7 +13,18 @@ from typing import Any
 import pytest
 
 import orcalike as orca
-from orcalike.objects import Barrier, Condition, Election, Event, Lock, Queue, RLock, Semaphore
+from orcalike.objects import (
+    Barrier,
+    BoundedSemaphore,
+    Condition,
+    Election,
+    Event,
+    Lock,
+    Queue,
+    RLock,
+    Semaphore,
+)
+from orcalike.objects.steps import BoundMethod
 from tests.unit.objects.members import DEADLINE, Lab, run_in_threads
 
 
@@ -202,7 +214,7 @@ def test_what_a_member_holds_is_released_when_it_leaves(tmp_path: Path) -> None:
         before = [here.token for here, _ in pairs[:3]]
         waiting = [here._acquire.nowait(0, 9) for here, _ in pairs[:3]]
         waiting.append(pairs[3][0]._acquire.nowait(9))
-        meeting = other_barrier._arrive.nowait()
+        meeting = other_barrier._arrive.nowait(1)
         meeting.result(DEADLINE)
         pair.leaving.close()
         for invocation in waiting:
@@ -388,6 +400,130 @@ async def test_a_cancelled_wait_passes_its_notification_on() -> None:
             await waiting[0]
         async with asyncio.timeout(DEADLINE):
             assert await waiting[1]
+
+
+@pytest.mark.parametrize("has_run", [False, True], ids=["withdrawn", "has run"])
+def test_what_a_block_holds_is_released_though_its_end_is_interrupted(
+    lab: Lab, has_run: bool
+) -> None:
+    lock, recursive, election = lab.share(Lock), lab.share(RLock), lab.share(Election)
+    semaphore, bounded = lab.share(Semaphore, 2), lab.share(BoundedSemaphore, 1)
+    condition = lab.share(Condition, lock)
+    for shared in (lock, recursive, recursive, semaphore, semaphore, bounded, election):
+        shared.__enter__()
+    for steps in (
+        Condition.release.steps(condition),
+        RLock.release.steps(recursive),
+        Semaphore._leave.steps(semaphore),
+        BoundedSemaphore._leave.steps(bounded),
+        Election._leave.steps(election),
+    ):
+        request = next(steps)
+        if has_run:
+            request.operation(*request.arguments)
+        with pytest.raises(KeyboardInterrupt):
+            steps.throw(KeyboardInterrupt)
+    lab.groups[0].fence()
+    assert not lock.locked()
+    assert (recursive._depth, semaphore.value, bounded.value) == (1, 1, 1)
+    assert election.leader() is None
+    recursive.release()
+    lab.compare()
+
+
+class Interrupted(Exception):
+    """What a signal's handler raises."""
+
+
+@pytest.fixture
+def interrupts() -> Iterator[Callable[[], None]]:
+    """Has a signal come now."""
+
+    def handler(number: int, frame: object) -> None:
+        raise Interrupted
+
+    before = signal.signal(signal.SIGUSR1, handler)
+    yield lambda: signal.raise_signal(signal.SIGUSR1)
+    signal.signal(signal.SIGUSR1, before)
+
+
+@pytest.mark.parametrize("cls", [Lock, RLock, Condition, Semaphore, BoundedSemaphore, Election])
+@pytest.mark.parametrize("at_end", [False, True], ids=["at its beginning", "at its end"])
+def test_a_block_that_a_signal_interrupts_holds_nothing(
+    interrupts: Callable[[], None], monkeypatch: pytest.MonkeyPatch, cls: Any, at_end: bool
+) -> None:
+    call = BoundMethod.__call__
+
+    def interrupted(method: Any, *args: Any) -> Any:
+        if at_end and method.__name__ in ("release", "_leave"):
+            interrupts()  # before it has done anything
+        outcome = call(method, *args)
+        if not at_end and method.__name__ in ("acquire", "campaign"):
+            interrupts()  # when all is done
+        return outcome
+
+    with orca.join() as group:
+        shared = group.share(cls, "shared")
+        monkeypatch.setattr(BoundMethod, "__call__", interrupted)
+        with pytest.raises(Interrupted), shared:
+            pass
+        group.fence()
+        if cls is Election:
+            assert shared.leader() is None
+        else:
+            assert shared.value == 1 if hasattr(shared, "value") else not shared.locked()
+
+
+def test_an_arrival_whose_caller_was_interrupted_does_not_count(lab: Lab) -> None:
+    barrier = lab.share(Barrier, 2)
+    assert barrier._arrive(-1) == (0, 0)
+    steps = Barrier.wait.steps(barrier)
+    barrier._abandon(-1)
+    arrival = next(steps)
+    assert arrival.operation(*arrival.arguments) == (0, 0)
+    with pytest.raises(KeyboardInterrupt):
+        steps.throw(KeyboardInterrupt)
+    lab.groups[0].fence()
+    assert (barrier.n_waiting, barrier.broken) == (0, False)
+    assert [barrier._arrive(-2), barrier._arrive(-3)] == [(0, 0), (0, 1)]
+    barrier._abandon(-3)  # too late: all have met
+    assert (barrier.n_waiting, barrier._round) == (0, 1)
+    lab.compare()
+
+
+def test_each_of_those_that_meet_has_a_number_of_its_own(lab: Lab) -> None:
+    barrier = lab.share(Barrier, 3)
+    assert [barrier._arrive(-1), barrier._arrive(-2)] == [(0, 0), (0, 1)]
+    barrier._abandon(-1)
+    assert [barrier._arrive(-3), barrier._arrive(-4)] == [(0, 0), (0, 2)]
+
+
+async def test_a_cancelled_wait_at_a_barrier_has_not_arrived() -> None:
+    async with orca.join() as group:
+        barrier = await group.share.aio(Barrier, "barrier", 2)
+        waiting = asyncio.create_task(barrier.wait.aio())
+        await until(lambda: barrier.n_waiting == 1)
+        waiting.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await waiting
+        async with asyncio.timeout(DEADLINE):
+            assert sorted(await asyncio.gather(barrier.wait.aio(), barrier.wait.aio())) == [0, 1]
+
+
+def test_a_campaign_whose_caller_was_interrupted_is_undone(lab: Lab) -> None:
+    first, second, _ = lab.at_each(Election)
+    assert first.stand()
+    for stands_before in (False, True):
+        if stands_before:
+            assert second.campaign(0.0) is None
+        steps = Election.campaign.steps(second)
+        request = next(steps)
+        assert request.operation(*request.arguments) is None
+        with pytest.raises(KeyboardInterrupt):
+            steps.throw(KeyboardInterrupt)
+        lab.groups[1].fence()
+        assert len(second._standing) == 1 + stands_before
+    lab.compare()
 
 
 async def test_cancelled_acquisitions_leave_nothing_behind() -> None:
