@@ -156,7 +156,10 @@ class Cache(Generic[K, V]):
 
     @orca.write
     def __delitem__(self, key: K, /) -> None:
-        del self._entries[key]
+        entry = self._live(key)
+        self._entries.pop(key, None)
+        if entry is None:
+            raise KeyError(key)
 
     def __repr__(self) -> str:
         return f"<Cache of {len(self._entries)} entries>"

@@ -75,7 +75,7 @@ class Dict(Container, Generic[K, V]):
     @orca.local
     def keys(self) -> KeysView[K]:
         """A view of the keys."""
-        return KeysView(self)
+        return _Keys(self)
 
     @orca.local
     def values(self) -> ValuesView[V]:
@@ -184,6 +184,20 @@ class Dict(Container, Generic[K, V]):
         return repr(self._items)
 
 
+class _Keys(KeysView[K]):
+    """The keys, in their order or from the last one on."""
+
+    def __init__(self, mapping: Any) -> None:
+        super().__init__(mapping)
+        self._of: Dict[K, Any] = mapping
+
+    def __reversed__(self) -> Iterator[K]:
+        return reversed(self._of)
+
+    def __repr__(self) -> str:
+        return f"dict_keys({list(self)!r})"
+
+
 class _Values(ValuesView[V]):
     """The values at one place in the order, for each iteration."""
 
@@ -200,6 +214,9 @@ class _Values(ValuesView[V]):
     def __contains__(self, value: object) -> bool:
         return value in self._of._plain().values()
 
+    def __repr__(self) -> str:
+        return f"dict_values({list(self)!r})"
+
 
 class _Items(ItemsView[K, V]):
     """The pairs likewise."""
@@ -213,6 +230,9 @@ class _Items(ItemsView[K, V]):
 
     def __reversed__(self) -> Iterator[tuple[K, V]]:
         return reversed(self._of._plain().items())
+
+    def __repr__(self) -> str:
+        return f"dict_items({list(self)!r})"
 
 
 MutableMapping.register(Dict)

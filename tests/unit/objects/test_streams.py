@@ -178,6 +178,10 @@ def test_an_entry_expires(lab: Lab) -> None:
     cache.set("short", 1, ttl=0.0)
     cache.set("long", 2)
     assert (cache.get("short"), cache.get("long")) == (None, 2)
+    with pytest.raises(KeyError):
+        del cache["short"]
+    assert len(cache) == 1
+    cache.set("short", 1, ttl=0.0)
     assert cache.get_or_set("short", lambda: 3) == 3
     cache.clear()
     assert len(cache) == 0

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from orcalike.objects import Counter, Maximum, Minimum, Value
+from orcalike.objects import Counter, Dict, Maximum, Minimum, Value
 from tests.unit.objects.members import DEADLINE, Lab, run_in_threads
 
 
@@ -61,6 +61,19 @@ def test_a_value(lab: Lab) -> None:
     assert not here.compare_and_set([1], 2)
     assert here.compare_and_set("now", 2)
     assert [value.wait_for(2) for value in values] == [2, 2, 2]
+    lab.compare()
+
+
+def test_views_are_as_those_of_a_dict(lab: Lab) -> None:
+    plain = {"b": 1, "a": 2}
+    shared = lab.share(Dict, plain)
+    for kind in ("keys", "values", "items"):
+        there, here = getattr(shared, kind)(), getattr(plain, kind)()
+        assert (repr(there), list(there), list(reversed(there))) == (
+            repr(here),
+            list(here),
+            list(reversed(here)),
+        )
     lab.compare()
 
 
