@@ -87,11 +87,17 @@ class Member:
     def _say(self, number: int, is_error: bool, outcome: object) -> None:
         try:
             data = ForkingPickler.dumps(outcome)
+            if (
+                is_error
+            ):  # also one that is pickled may not come out: its class takes other arguments
+                ForkingPickler.loads(data)
         except Exception as error:  # noqa: BLE001 - it goes to the test
-            text = (
+            instead = TypeError(
                 f"{type(outcome).__name__} cannot be sent to the test: {error}; it is {outcome!r}"
             )
-            is_error, data = True, ForkingPickler.dumps(TypeError(text))
+            for note in getattr(outcome, "__notes__", ()):
+                instead.add_note(note)
+            is_error, data = True, ForkingPickler.dumps(instead)
         with self._lock:
             self._connection.send((number, is_error))
             self._connection.send_bytes(data)

@@ -38,9 +38,13 @@ class Members(ByRank[Group]):
         return [group.share(cls, name, *args, **kwargs) for group in self._members]
 
     def fence(self) -> None:
-        """Wait until each member has applied what was ordered before: then replicas are equal."""
+        """Wait until each member has applied what was ordered before: then replicas are equal.
+
+        Members that have left are passed over.
+        """
         for group in self._members:
-            group.fence()
+            if not group._closed:
+                group.fence()
 
     def leave(self, rank: int) -> None:
         """Have a member leave the group, as the end of its program does; the others go on."""

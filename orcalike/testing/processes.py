@@ -81,7 +81,8 @@ class Process:
     ) -> Future[T]:
         """The same without waiting: `.result(timeout)` has the outcome. Calls run one by one."""
         module = sys.modules[function.__module__]
-        return self._ask("call", (module.__name__, module.__file__ or ""), (function, args, kwargs))
+        file = getattr(module, "__file__", None) or ""  # a module that is built in has none
+        return self._ask("call", (module.__name__, file), (function, args, kwargs))
 
     def kill(self) -> None:
         """End the process with SIGKILL."""

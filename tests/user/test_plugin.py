@@ -71,6 +71,8 @@ def test_members_in_one_process(orcalike_group):
     assert [each.count() for each in votes] == [{"tea": 3}] * 3
     members.leave(0)
     assert votes[1].vote("tea") == 4
+    members.fence()
+    assert votes[2].count() == {"tea": 4}
 
 
 async def test_members_in_coroutines(orcalike_group):
@@ -275,6 +277,29 @@ def test_what_a_function_raises_ends_no_process(processes: Processes) -> None:
     with pytest.raises(SystemExit, match="on purpose"):
         processes[0].start(leave).result(DEADLINE)
     assert processes[0].start(rank).result(DEADLINE) == 0
+
+
+class TakesTwo(Exception):
+    """One that is pickled, and cannot be made again from that."""
+
+    def __init__(self, text: str, more: int) -> None:
+        super().__init__(text)
+
+
+def raise_two(group: Group) -> None:
+    raise TakesTwo("on purpose", 2)
+
+
+def test_an_exception_that_cannot_be_made_again_is_shown(processes: Processes) -> None:
+    with pytest.raises(
+        TypeError, match=r"TakesTwo cannot be sent to the test: .*on purpose"
+    ) as seen:
+        processes[0].start(raise_two).result(DEADLINE)
+    assert "in raise_two" in seen.value.__notes__[0]
+
+
+def test_a_function_of_a_module_without_a_file(processes: Processes) -> None:
+    assert processes[0].start(callable).result(DEADLINE) is False
 
 
 def test_a_report_does_not_wait_for_a_call_that_is_being_sent(
