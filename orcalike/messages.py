@@ -183,12 +183,13 @@ def send_to_group(
     """SendToGroup: a reliable, totally ordered send to all members, this one too.
 
     Returns when the message is delivered here. If more than 8 MiB of this member's would not be
-    ordered yet, it waits first. Raises ValueError for more than 16 MiB, InvocationTimeout when the
+    ordered yet, it waits first. Raises TypeError for what is not like bytes, ValueError for more than 16 MiB, InvocationTimeout when the
     time is over (`outcome` is "withdrawn" if it was not sent; else it may be ordered yet), Expelled
     if the group has gone on without this member, GroupClosed; once after a reset
     DataLossPossible, and the message is not sent.
     """
-    body = bytes(data)
+    # Of a number `bytes` would make as many zeros, of a list one byte for each element.
+    body = bytes(data if isinstance(data, bytes) else memoryview(data))
     if len(body) > MESSAGE_MAX:
         raise ValueError(f"a message of {len(body)} bytes; {MESSAGE_MAX} are allowed")
     group._send(body, seconds_of(timeout))

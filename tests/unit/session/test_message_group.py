@@ -1,11 +1,18 @@
-"""Groups of messages: leaving that a signal's handler interrupts."""
+"""Groups of messages: what is a message, and leaving that a signal's handler interrupts."""
 
 from __future__ import annotations
 
 import pytest
 
 from orcalike.errors import GroupClosed
-from orcalike.messages import MessageGroup, create_group, leave_group, receive_from_group
+from orcalike.messages import (
+    Data,
+    MessageGroup,
+    create_group,
+    leave_group,
+    receive_from_group,
+    send_to_group,
+)
 from orcalike.session.session import Session
 
 
@@ -13,6 +20,30 @@ def receive_all(group: MessageGroup) -> None:
     """What has come before, and then the end."""
     while True:
         receive_from_group(group, timeout=30)
+
+
+def test_a_message_is_like_bytes() -> None:
+    group = create_group()
+    try:
+        for wrong in (3, [1, 2], "text", None):
+            with pytest.raises(TypeError, match="bytes-like"):
+                send_to_group(group, wrong)  # type: ignore[arg-type]
+        for right in (
+            b"12",
+            bytearray(b"12"),
+            memoryview(b"1020")[::3][:0],
+            memoryview(b"1x2")[::2],
+        ):
+            send_to_group(group, right)
+        received = [receive_from_group(group, timeout=30) for _ in range(4)]
+        assert [each.data for each in received if isinstance(each, Data)] == [
+            b"12",
+            b"12",
+            b"",
+            b"12",
+        ]
+    finally:
+        leave_group(group)
 
 
 def test_a_group_whose_leaving_was_interrupted_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
