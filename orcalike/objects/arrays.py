@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from operator import index as index_of
 from typing import Any, Self, SupportsIndex
 
 import numpy as np
@@ -135,7 +136,9 @@ class Array:
 
 
 def _values(values: ArrayLike) -> Any:
-    """Values as they travel: an array, or one number."""
+    """Values as they travel: an array, or one number, whose type gives way to the array's if it is Python's."""
+    if type(values) in (bool, int, float, complex):
+        return values
     made = np.asarray(values)
     return made if made.ndim else made[()]
 
@@ -150,11 +153,21 @@ def _ready(index: Any) -> Any:
         return ("all",)
     if index is None:
         return ("new",)
-    return np.asarray(index) if isinstance(index, list | np.ndarray) else _whole(index)
+    if isinstance(index, bool | np.bool_):  # all or nothing, and neither 1 nor 0
+        return bool(index)
+    if isinstance(index, list | range | np.ndarray | Array):
+        return np.asarray(index)
+    try:
+        return _whole(index)
+    except TypeError:
+        raise IndexError(
+            "an array is indexed by integers, slices, `...`, None, and arrays or lists of integers "
+            f"or booleans, not by {type(index).__name__}"
+        ) from None
 
 
 def _whole(number: SupportsIndex | None) -> int | None:
-    return None if number is None else number.__index__()
+    return None if number is None else index_of(number)
 
 
 def _back(index: Any) -> Any:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 np = pytest.importorskip("numpy")
@@ -52,3 +54,49 @@ def test_all_operations(lab: Lab) -> None:
     assert here.add.nowait(1, ...).result() is None
     assert repr(here).startswith("orcalike array(")
     lab.compare()
+
+
+@pytest.mark.parametrize("dtype", ["u1", "i1", "u8", "f4", "c8"])
+def test_a_number_of_python_takes_the_type_of_the_array(lab: Lab, dtype: str) -> None:
+    shared, plain = lab.share(Array, [1, 2], dtype), np.array([1, 2], dtype)
+    shared.add(1)
+    shared.multiply(3, 0)
+    plain += 1
+    plain[0] *= 3
+    assert (shared.dtype, list(shared[:])) == (plain.dtype, list(plain))
+    lab.compare()
+
+
+INDEXES = [
+    True,
+    False,
+    np.True_,
+    (0, True),
+    ([True, False, True], 1),
+    range(2),
+    np.int64(1),
+    (..., 0),
+    (None, 1),
+    (slice(None), [0, 1]),
+    (),
+]
+
+
+@pytest.mark.parametrize("index", INDEXES, ids=repr)
+def test_an_index_means_what_it_means_to_numpy(lab: Lab, index: Any) -> None:
+    shared, plain = lab.share(Array, np.zeros((3, 4))), np.zeros((3, 4))
+    shared[index] = 7
+    plain[index] = 7
+    assert np.array_equal(np.asarray(shared), plain)
+    lab.compare()
+
+
+@pytest.mark.parametrize("index", ["first", 1.0, (0, 1.5), object()])
+def test_what_is_no_index(lab: Lab, index: Any) -> None:
+    with pytest.raises(IndexError):
+        lab.share(Array, [1, 2])[index] = 1
+
+
+def test_a_complex_number_is_no_element_of_real_ones(lab: Lab) -> None:
+    with pytest.raises(TypeError):
+        lab.share(Array, [1.0, 2.0])[0] = 1j
