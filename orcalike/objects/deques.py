@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable, MutableSequence
-from typing import TypeVar
+from operator import index as index_of
+from typing import SupportsIndex, TypeVar
 
 from orcalike.objects import language as orca
 from orcalike.objects.sending import sends
@@ -72,9 +73,13 @@ class Deque(Sequence[T]):
         return self._items.popleft()
 
     @orca.write
-    def rotate(self, steps: int = 1, /) -> None:
-        """Move that many items from the end to the front."""
+    def _rotate(self, steps: int) -> None:
         self._items.rotate(steps)
+
+    @sends(_rotate)
+    def rotate(self, steps: SupportsIndex = 1, /) -> tuple[int]:
+        """Move that many items from the end to the front."""
+        return (index_of(steps),)
 
     @orca.write
     def _extendleft(self, values: list[T]) -> None:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, MutableSequence
-from typing import Any, Generic, Self, TypeVar
+from operator import index as index_of
+from typing import Any, Generic, Self, SupportsIndex, TypeVar
 
 from orcalike.objects import language as orca
 from orcalike.objects.plain import Container, plain
@@ -56,10 +57,14 @@ class Sequence(Container, Generic[T]):
         self._items.append(value)
 
     @orca.write
-    def insert(self, index: int, value: T, /) -> None:
-        """Put an item before the one at an index."""
+    def _insert(self, index: int, value: T) -> None:
         self._version += 1
         self._items.insert(index, value)
+
+    @sends(_insert)
+    def insert(self, index: SupportsIndex, value: T, /) -> tuple[int, T]:
+        """Put an item before the one at an index."""
+        return index_of(index), value
 
     @orca.write
     def remove(self, value: T, /) -> None:
@@ -100,8 +105,8 @@ class Sequence(Container, Generic[T]):
         return self
 
     @orca.local
-    def __imul__(self, times: int, /) -> Self:
-        self._repeat(times)
+    def __imul__(self, times: SupportsIndex, /) -> Self:
+        self._repeat(index_of(times))
         return self
 
     # What makes a plain one.

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
-from orcalike.objects import Counter, Dict, Maximum, Minimum, Value
+from collections import deque
+from typing import Any
+
+import pytest
+
+from orcalike.objects import Counter, Deque, Dict, List, Maximum, Minimum, Value
 from tests.unit.objects.members import DEADLINE, Lab, run_in_threads
 
 
@@ -74,6 +79,24 @@ def test_views_are_as_those_of_a_dict(lab: Lab) -> None:
             list(here),
             list(reversed(here)),
         )
+    lab.compare()
+
+
+def test_what_stands_for_an_integer_is_an_index(lab: Lab) -> None:
+    one = lab.share(Counter, 1)
+    for shared, plain in (
+        (lab.share(List, [1, 2, 3]), [1, 2, 3]),
+        (lab.share(Deque, [1, 2, 3]), deque([1, 2, 3])),
+    ):
+        each: Any
+        for each, index in ((shared, one), (plain, 1)):
+            each.insert(index, 4)
+            each *= index
+            if isinstance(plain, deque):
+                each.rotate(index)
+        assert list(shared) == list(plain)
+        with pytest.raises(TypeError, match="cannot be interpreted as an integer"):
+            shared.insert("first", 4)
     lab.compare()
 
 
