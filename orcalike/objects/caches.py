@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
 
@@ -134,6 +134,11 @@ class Cache(Generic[K, V]):
     @orca.read
     def __contains__(self, key: K, /) -> bool:
         return self._live(key) is not None
+
+    @orca.read
+    def __iter__(self) -> Iterator[K]:
+        """The keys that have not expired, the oldest use first."""
+        return iter([key for key in self._entries if self._live(key) is not None])
 
     @orca.read
     def __len__(self) -> int:

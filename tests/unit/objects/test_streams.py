@@ -178,6 +178,7 @@ def test_an_entry_expires(lab: Lab) -> None:
     cache.set("short", 1, ttl=0.0)
     cache.set("long", 2)
     assert (cache.get("short"), cache.get("long")) == (None, 2)
+    assert list(cache) == ["long"]
     with pytest.raises(KeyError):
         del cache["short"]
     assert len(cache) == 1
