@@ -15,6 +15,8 @@ from orcalike.runtime.replica cimport DROPPED, FAULTY, Replica
 cdef class Left(Invoker):
     """Answers for the objects of a group that was left: they show their last state, and calls raise.
 
+    So does a read whose guard does not hold in that state.
+
     It is in the sender's place, which an object that the program keeps does not keep, nor its
     member.
     """
@@ -45,7 +47,7 @@ cdef class Left(Invoker):
         invocation.operation = operation
         invocation.replica = replica
         read_last_state(invocation, operation, <object>args[0], given_of(args + 1, count - 1),
-                        named_of(args, count, names))
+                        named_of(args, count, names), self.error)
         return invocation
 
     def rng_of_reads(self):

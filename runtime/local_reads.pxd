@@ -16,4 +16,4 @@ cdef Invocation begin_read(Invocation invocation, Invoker invoker, object runtim
                            Operation operation, PyObject* const* args, Py_ssize_t count,
                            PyObject* names, bint brief, bint on_loop)
 cdef int read_last_state(Invocation invocation, Operation operation, object target, tuple given,
-                         dict named) except -1
+                         dict named, object closed) except -1

@@ -1,7 +1,7 @@
 """Reads that cannot run at once, and the arguments of a call as Python objects.
 
 A read queues for its object's mutex as a write does; one whose guard is false waits at the object.
-No other replica knows of it. Once the group was left it runs on the last state.
+No other replica knows of it. Once the group was left it runs on the last state, if its guard holds there.
 """
 
 from cpython.object cimport PyObject
@@ -9,8 +9,8 @@ from cpython.ref cimport Py_INCREF
 from cpython.tuple cimport PyTuple_New, PyTuple_SET_ITEM
 
 from orcalike.runtime.arguments import positional
-from orcalike.runtime.errors import TooManyWaiting
-from orcalike.runtime.raising import own
+from orcalike.runtime.errors import GroupClosed, TooManyWaiting
+from orcalike.runtime.raising import fresh, own
 
 from orcalike.runtime.call cimport Call, new_call
 from orcalike.runtime.invocation cimport Invocation, Invoker
@@ -70,7 +70,8 @@ cdef Invocation begin_read(Invocation invocation, Invoker invoker, object runtim
     invocation.invoker = invoker
     invocation.wanted = 0
     if target.flags & CLOSED:
-        read_last_state(invocation, operation, <object>args[0], given, named)
+        closed = GroupClosed(f"{target.name!r}: the group was left")
+        read_last_state(invocation, operation, <object>args[0], given, named, closed)
         return invocation
     if target.queue is not None and len(target.queue) >= TASKS_MAX:
         invocation.fail(TooManyWaiting(
@@ -89,9 +90,17 @@ cdef Invocation begin_read(Invocation invocation, Invoker invoker, object runtim
 
 
 cdef int read_last_state(Invocation invocation, Operation operation, object target, tuple given,
-                         dict named) except -1:
-    """A read after the group was left: the object shows its last state."""
+                         dict named, object closed) except -1:
+    """A read after the group was left: the object shows its last state.
+
+    One whose guard does not hold ends with `closed`, as nothing can make it hold any more.
+    """
     try:
+        if operation.guard is not None:
+            if named or not operation.fits(len(given)):
+                positional(operation, given, named)     # as above
+            if not operation.guard(target, *given, **named):
+                raise fresh(closed)
         invocation.succeed(operation.function(target, *given, **named))
     except Exception as error:
         invocation.fail(own(error))

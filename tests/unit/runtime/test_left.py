@@ -119,3 +119,40 @@ def test_an_operation_that_has_not_ended_by_then_ends_as_ever() -> None:
     assert slow.value() == 2
     with pytest.raises(orca.GroupClosed):
         slow.add()
+
+
+@orca.shared
+class Door:
+    """One that is waited for."""
+
+    def __init__(self) -> None:
+        self.is_open = False
+
+    @orca.write
+    def open(self) -> None:
+        self.is_open = True
+
+    @orca.read
+    def wait(self, steps: int = 0) -> bool:
+        return self.is_open
+
+    @wait.when
+    def _(self, steps: int = 0) -> bool:
+        return self.is_open
+
+
+async def test_a_read_whose_guard_does_not_hold_raises_after_the_group_was_left() -> None:
+    async with orca.join() as group:
+        shut, opened = await group.share.aio(Door, "shut"), await group.share.aio(Door, "opened")
+        await opened.open.aio()
+    with pytest.raises(orca.GroupClosed, match="was left"):
+        shut.wait()
+    with pytest.raises(orca.GroupClosed, match="was left"):
+        shut.wait.options(timeout=100.0)()
+    with pytest.raises(orca.GroupClosed, match="was left"):
+        shut.wait.nowait().result()
+    with pytest.raises(orca.GroupClosed, match="was left"):
+        await shut.wait.aio()
+    with pytest.raises(TypeError, match="wait"):
+        shut.wait(stairs=1)  # type: ignore[call-arg]
+    assert (opened.wait(), opened.wait.nowait(steps=2).result()) == (True, True)
