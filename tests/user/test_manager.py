@@ -7,15 +7,18 @@ from __future__ import annotations
 
 import gc
 import json
+import signal
 import subprocess
 import sys
 import weakref
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import orcalike as orca
 from orcalike.objects import proxies
+from orcalike.objects.steps import BoundMethod
 from tests.lib.programs import complaints
 
 PROGRAMS = sorted((Path(__file__).parent / "manager").glob("*.py"))
@@ -144,6 +147,37 @@ def test_a_manager_that_is_shut_down_leaves_nothing_in_its_process() -> None:
     with pytest.raises(orca.JoinFailed, match="was shut down, or has ended"):
         len(numbers)
     manager.shutdown()
+
+
+def test_a_block_that_a_signal_interrupts_as_it_begins_holds_nothing(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    class Interrupted(Exception):
+        pass
+
+    def handler(number: int, frame: object) -> None:
+        raise Interrupted
+
+    call = BoundMethod.__call__
+
+    def interrupted(method: Any, *args: Any) -> Any:
+        outcome = call(method, *args)
+        if method.__name__ == "acquire":
+            signal.raise_signal(signal.SIGUSR1)
+        return outcome
+
+    before = signal.signal(signal.SIGUSR1, handler)
+    try:
+        with orca.Manager() as manager:
+            made = manager.Lock(), manager.RLock(), manager.Condition(), manager.Semaphore()
+            with monkeypatch.context() as patch:
+                patch.setattr(BoundMethod, "__call__", interrupted)
+                for each in made:
+                    with pytest.raises(Interrupted), each:
+                        pass
+            assert [each.acquire(timeout=0) for each in made] == [True] * 4
+    finally:
+        signal.signal(signal.SIGUSR1, before)
 
 
 def test_a_manager_that_cannot_be_made_leaves_no_folder(
