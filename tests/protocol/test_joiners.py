@@ -190,3 +190,26 @@ def test_a_joiner_asks_another_member_if_its_donor_gives_nothing_any_more(arrive
     assert network["c"].history == network["b"].history
     network.stabilize()
     assert network["c"].history == network["a"].history
+
+
+def test_joiners_that_end_before_they_are_in_keep_no_group_waiting() -> None:
+    """Their ends were certain, and seen when no view had them yet; they are most of the view that has."""
+    network = ManualNetwork()
+    network.form("a b")
+    for name in "cde":
+        network.add(name)
+        network.join(name, "a")
+        for source, target in ((name, "a"), ("a", name), (name, "a")):
+            network.deliver(
+                source, target
+            )  # it asks, and no view can have it before b has answered a
+    a = network.endpoints["a"]
+    for name in "cde":
+        network.call("a", partial(a.stack.link_down, network.link("a", name), "it has ended"))
+        incarnation = network.endpoints[name].stack.me.incarnation
+        assert network.monitor is not None
+        network.monitor.die(incarnation)
+        network.call("a", partial(a.stack.died, incarnation))
+        a.links[network.link("a", name)] = None
+    stabilize(network, *(pair for name in "cde" for pair in ((name, "a"), ("a", name))))
+    assert members(network, "a") == members(network, "b") == "a b"

@@ -161,11 +161,11 @@ cdef class Mbrship(Layer):
     def died(self, incarnation, lease, age):
         """The process of a member was seen to end (H13), `age` ns after its last `lease` was sent."""
         self.left_behind.forget(incarnation, self.position, self.core.now)
-        if self.view is None or self.view.position(incarnation) < 0:
-            return
         age = age if lease and lease == self.key else -1    # one of another view does not count
-        self.step(events.Died(incarnation, self.leases.ended_at(incarnation, self.core.now, age)))
-        self.reachability.report(self.core.now)
+        vouched = self.leases.ended_at(incarnation, self.core.now, age)
+        if self.view is not None and self.view.position(incarnation) >= 0:
+            self.step(events.Died(incarnation, vouched))
+            self.reachability.report(self.core.now)
 
     def is_held_up(self):
         """Whether this member waits for others: in a change of view, for what it has asked, or above."""

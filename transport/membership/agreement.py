@@ -282,7 +282,8 @@ class Agreement:
         self.known.enter(value)
         self.participant.installed()
         self.coordinator.installed(value.view)
-        self.known.vouched = self.coordinator.leases.vouched() & self.known.dead
+        self.known.dead |= self.coordinator.leases.seen_to_end()
+        self.known.vouched = self.coordinator.leases.vouched()
         if before is not None and not led and self.known.position == 0:
             # The old coordinator may have ended before they had its word.
             self.coordinator.notify_joiners(before, value)

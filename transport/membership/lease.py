@@ -36,7 +36,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from orcalike.transport.degree import MEMBERS_MAX
 from orcalike.transport.view import Member, View, share_host
+
+ENDS_MAX = MEMBERS_MAX
+"""Ends of processes that a member remembers, the last ones: a view that is still to come may have such a member."""
 
 
 def span_of(detection: int) -> int:
@@ -69,7 +73,7 @@ class Leases:
         """The same of the view that is installed: all its members installed it later."""
         self._began = 0
         self._ends: dict[int, int] = {}
-        """When the process of a member of this host was seen to end, by incarnation."""
+        """When the process of a member of this host was seen to end, by incarnation; of one that is in no view yet, too."""
         self._near: frozenset[int] = frozenset()
         """Members of this host, which got a lease when that was installed here."""
         self._granted: dict[int, int] | None = {}
@@ -85,7 +89,6 @@ class Leases:
         self._leased_at, self._spoke_at, self._began = self._spoke_at, None, now
         near = (each for each in view.members if share_host(each.address, me.address))
         self._near = frozenset(each.incarnation for each in near)
-        self._ends = {each: when for each, when in self._ends.items() if each in self._near}
 
     def ended_at(self, incarnation: int, now: int, age: int = -1) -> bool:
         """The process of a member was seen to end; whether it decided nothing in the view without this member.
@@ -93,14 +96,20 @@ class Leases:
         `age` is the time since the beat of this member that the last lease answers, ns; negative if there is none.
         """
         self._ends[incarnation] = now
+        if len(self._ends) > ENDS_MAX:
+            del self._ends[next(iter(self._ends))]
         began = self._leased_at is not None and now - self._leased_at < self.span
         return began or 0 <= age < self.span
 
+    def seen_to_end(self) -> set[int]:
+        """The members of the view that were seen to end, before it was installed here too: a joiner may end as it is let in."""
+        return {each for each in self._ends if each in self._near}
+
     def vouched(self) -> set[int]:
-        """The members of the view that were seen to end, before it was installed here too, and decided nothing then."""
-        if self._leased_at is None:
+        """Those of them that decided nothing in the view without this member."""
+        if (since := self._leased_at) is None:
             return set()
-        return {each for each, when in self._ends.items() if when - self._leased_at < self.span}
+        return {each for each in self.seen_to_end() if self._ends[each] - since < self.span}
 
     def end(self, now: int, proposed_to: Iterable[int]) -> None:
         """No lease is granted from here on, as a value is proposed; `ended` says what was granted before."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from orcalike.transport.membership.lease import Leases, span_of, window_of
+from orcalike.transport.membership.lease import ENDS_MAX, Leases, span_of, window_of
 from orcalike.transport.view import Member, View
 
 D = 500_000_000
@@ -54,6 +54,21 @@ def test_a_member_vouches_from_what_the_view_followed_from() -> None:
     leases.speak(2_000 + span_of(D))
     leases.begin(View(1, 3, 0, members[::2]), me, 2_001 + span_of(D))
     assert leases.vouched() == {9}
+
+
+def test_the_end_of_a_joiner_is_remembered_until_a_view_has_it() -> None:
+    """Of other processes the last ones are; one on another host ends for no member here."""
+    me, near, far = (Member(f"tcp:{host}:1", number) for number, host in enumerate("aab", 7))
+    leases = Leases(D)
+    for ended in (near, far):
+        leases.ended_at(ended.incarnation, 0)
+    leases.begin(View(1, 1, 0, (me,)), me, 500)
+    assert leases.seen_to_end() == set()
+    leases.begin(View(1, 2, 0, (me, near, far)), me, 600)
+    assert leases.seen_to_end() == {near.incarnation}
+    for other in range(100, 100 + ENDS_MAX):
+        leases.ended_at(other, 700)
+    assert leases.seen_to_end() == set()
 
 
 def test_what_was_granted_is_asked_anew_each_time() -> None:
