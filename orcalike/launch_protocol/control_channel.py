@@ -23,6 +23,7 @@ from orcalike.launch_protocol.control_lines import (
     Heal,
     Joining,
     Lacks,
+    Left,
     Make,
     Role,
     Sequencer,
@@ -183,6 +184,12 @@ def report_joining(group: str, incarnation: int) -> None:
     """This process asks to be let into the group as this member, or makes the group."""
     _sent.pop(group, None)
     _send(Joining(group, incarnation))
+
+
+def report_left(group: str) -> None:
+    """This process has left the group, or does not join it any more."""
+    _sent.pop(group, None)
+    _send(Left(group))
 
 
 def report_unblocked(group: str) -> None:

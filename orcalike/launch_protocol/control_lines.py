@@ -15,6 +15,7 @@ The launcher gives each rank and the witness one socket, on which lines come and
 | to the launcher | |
 | --- | --- |
 | `joining GROUP INCARNATION` | `Joining`: this process asks to be let into a group, or makes it |
+| `left GROUP` | `Left`: it is in this group no more, and joins it no more either |
 | `unblocked GROUP` | `Unblocked`: it has installed a primary view |
 | `sequencer GROUP` | `Sequencer`: it has installed one in which it orders |
 | `shared-order GROUP` | `SharedOrder`: it has installed one whose order is in shared memory |
@@ -91,6 +92,12 @@ class Joining(Record):
     incarnation: int
 
 
+class Left(Record):
+    """This process has left the group, or does not join it any more."""
+
+    group: str
+
+
 class Unblocked(Record):
     """This process has installed a primary view of the group."""
 
@@ -136,7 +143,9 @@ class Described(Record):
 
 
 ToProcess: TypeAlias = Ended | Make | Died | Gone | Cut | Heal | Describe
-ToLauncher: TypeAlias = Joining | Unblocked | Sequencer | SharedOrder | Blocked | Lacks | Described
+ToLauncher: TypeAlias = (
+    Joining | Left | Unblocked | Sequencer | SharedOrder | Blocked | Lacks | Described
+)
 
 
 def encode(report: ToProcess | ToLauncher) -> str:
@@ -158,6 +167,8 @@ def encode(report: ToProcess | ToLauncher) -> str:
             return f"describe {number}{' objects' if objects else ''}"
         case Joining(group, incarnation):
             return f"joining {quoted(group)} {incarnation}"
+        case Left(group):
+            return f"left {quoted(group)}"
         case Unblocked(group):
             return f"unblocked {quoted(group)}"
         case Sequencer(group):
@@ -201,6 +212,8 @@ def parse_for_launcher(line: str) -> ToLauncher | None:
     match line.split(maxsplit=3):
         case ["joining", group, incarnation] if incarnation.isdigit():
             return Joining(unquoted(group), int(incarnation))
+        case ["left", group]:
+            return Left(unquoted(group))
         case ["unblocked", group]:
             return Unblocked(unquoted(group))
         case ["sequencer", group]:

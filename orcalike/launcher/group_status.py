@@ -17,6 +17,7 @@ from orcalike.launch_protocol.control_lines import (
     Described,
     Joining,
     Lacks,
+    Left,
     Role,
     Sequencer,
     SharedOrder,
@@ -69,6 +70,8 @@ class Group:
     ordered: bool = False
     #: Whether the order is in shared memory, so that no member is the sequencer.
     shares_memory: bool = False
+    #: Whether all that were in it have left it, and none has ended in it.
+    is_left: bool = False
 
 
 class Loss(Record):
@@ -101,6 +104,8 @@ class Groups:
                 mine = self._incarnations.setdefault(role, set())
                 if len(mine) < NAMES_MAX:
                     mine.add(incarnation)
+            case Left(group):
+                self._leave(role, group)
             case Unblocked(group):
                 self._place(role, group, Place("in"))
             case Sequencer(group):
@@ -124,6 +129,15 @@ class Groups:
         group = self.by_name.setdefault(name, Group())
         group.places[role] = place
         group.formed = group.formed or place.state != "joining"
+        group.is_left = False
+
+    def _leave(self, role: Role, name: str) -> None:
+        """A process is in that group no more: it is not asked for it, and orders there no more."""
+        if (group := self.by_name.get(name)) is None or group.places.pop(role, None) is None:
+            return
+        group.is_left = not group.places
+        if group.sequencer == role:
+            group.ordered = False
 
     def end(self, role: Role) -> set[int]:
         """A process has ended; returns the members that died with it."""

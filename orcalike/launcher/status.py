@@ -97,8 +97,10 @@ class Status:
     def _answer(self, number: int) -> None:
         question = self._questions.pop(number)
         self._timers.cancel(f"status {number}")
+        # One that has answered for a group reads its line.
+        answered = {role for role, _ in question.answers}
         for role, _ in question.open:
-            if (child := self._table.find(role)) is not None:
+            if role not in answered and (child := self._table.find(role)) is not None:
                 self._silent[role] = child, time.monotonic()
         question.reply(self._describe_run(question.answers))
 
@@ -121,6 +123,7 @@ class Status:
                     name, group, {role: one for (role, of), one in answers.items() if of == name}
                 )
                 for name, group in sorted(table.groups.by_name.items(), key=_default_first)
+                if not group.is_left
             ],
         }
 

@@ -67,6 +67,11 @@ class LauncherLink:
         control_channel.forget(self._network_cut)
         control_channel.forget(self._asked)
 
+    def leave(self) -> None:
+        """Take no more reports, and report that this process is in the group no more."""
+        self.forget()
+        control_channel.report_left(self._group)
+
     # Reports of the launcher.
 
     def _ranks_ended(self, ranks: set[int]) -> None:

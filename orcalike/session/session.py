@@ -194,8 +194,8 @@ class Session:
     def _begin(self) -> None:
         self._entry.begin()
         if self._line is not None:
+            self._line.listen()  # the launcher asks how a group stands as soon as it knows of it
             self._line.joining(self._endpoint.incarnation)
-            self._line.listen()
         if self._endpoint.makes_group:
             self.pump.call(self.stack.join, "")
         else:
@@ -322,7 +322,7 @@ class Session:
     def close(self, within: float = LEAVE_WITHIN) -> None:
         """Close the sockets, after what is still to be sent; never takes longer than `within` seconds."""
         if self._line is not None:
-            self._line.forget()
+            self._line.leave()
         if self._loop is not None:
             self._loop.remove_reader(self.pump.fileno())
         self.pump.stopped = True

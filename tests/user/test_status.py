@@ -332,6 +332,19 @@ def processes_of(run: dict[str, Any]) -> dict[Any, dict[str, Any]]:
     return {each["role"]: each for each in run["processes"]}
 
 
+def test_groups_that_were_left_are_not_asked_for(cli: Cli) -> None:
+    """A process that has left one group answers for its others."""
+    leaving = PROGRAM.replace(
+        "group:\n", 'group:\n    with orca.join("other") as other: other.barrier()\n'
+    )
+    with cli.started("-n", "2", cli.write(leaving)) as process:
+        ready(process, 2)
+        for _ in range(2):
+            (run,) = runs()
+            assert [member["answers"] for member in members_of(run).values()] == [True, True]
+        process.communicate("\n", timeout=cli.deadline)
+
+
 def test_one_of_several_runs(cli: Cli) -> None:
     with two_runs(cli):
         jobs = [run["job"] for run in runs()]

@@ -81,6 +81,31 @@ def test_process_that_does_not_answer_is_asked_once() -> None:
     assert run.has_answered()[-1]
 
 
+def test_process_is_asked_of_no_group_that_it_has_left() -> None:
+    run = Run()
+    run.table.groups.receive(0, "joining other 12")
+    run.table.groups.receive(0, "sequencer other")
+    run.table.groups.receive(0, "left other")
+    run.ask()
+    run.says(0, 1)
+    (answer,) = run.answers
+    assert [group["name"] for group in answer["groups"]] == ["default"]
+    assert run.table.groups.sequencers() == []
+
+
+def test_process_that_answers_for_one_of_its_groups_is_asked_again() -> None:
+    """It reads its line; the loop of the other group may be blocked."""
+    run = Run()
+    run.table.groups.receive(0, "joining other 12")
+    run.ask()
+    run.says(0, 1)
+    run.time_is_over()
+    run.ask()
+    run.says(0, 2)
+    run.time_is_over()
+    assert run.has_answered() == [True, True]
+
+
 def test_questions_at_the_same_time_are_all_asked() -> None:
     run = Run()
     run.ask()
