@@ -13,6 +13,13 @@ def counted(number: int, noun: str, nouns: str = "") -> str:
     return f"{number} {noun if number == 1 else nouns or noun + 's'}"
 
 
+def visible(text: str) -> str:
+    """The text as a terminal may show it, in one line: what is not printable stands there as in `repr`."""
+    if text.isprintable():
+        return text
+    return "".join(each if each.isprintable() else ascii(each)[1:-1] for each in text)
+
+
 def repr_of(value: object) -> str:
     """`repr(value)`; where that raises, as a class of the program's may, its type and what it raised."""
     try:

@@ -11,6 +11,7 @@ from typing import Any
 import click
 
 from orcalike.runtime.durations import parse_duration
+from orcalike.transport.wording import visible
 
 
 class Refusal(click.ClickException):
@@ -62,13 +63,14 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
 
 
 def echo_json(value: object) -> None:
-    """Print a value as JSON, for programs to read."""
-    click.echo(json.dumps(value, indent=2, ensure_ascii=False))
+    """Print a value as JSON, for programs to read, and on a terminal: what is not printable is escaped."""
+    text = json.dumps(value, indent=2, ensure_ascii=False)
+    click.echo("".join(c if c.isprintable() or c == "\n" else json.dumps(c)[1:-1] for c in text))
 
 
 def echo_table(head: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> None:
-    """Print rows in columns that are as wide as they must be."""
-    table = [head, *rows]
+    """Print rows in columns that are as wide as they must be, each in one line whatever the names in it are."""
+    table = [head, *(tuple(map(visible, row)) for row in rows)]
     widths = [max(map(len, column)) for column in zip(*table, strict=True)]
     for row in table:
         cells = (cell.ljust(width) for cell, width in zip(row, widths, strict=True))

@@ -9,6 +9,7 @@ import click
 from orcalike.cli.common import echo_json, echo_table
 from orcalike.cli.watching import watch_option, watch_runs
 from orcalike.launch_protocol.descriptions import OBJECTS_MAX
+from orcalike.transport.wording import visible
 
 _HEAD = ("NAME", "CLASS", "GROUP", "RES", "REPLICAS", "BLOCKED", "QUEUED")
 
@@ -71,5 +72,5 @@ def _say_left_out(runs: list[dict[str, Any]]) -> None:
             if count > len(group["objects"]) > 0:
                 left_out = count - len(group["objects"])
                 click.echo(
-                    f"group {group['name']}: {left_out} more (the first {OBJECTS_MAX} at most)"
+                    f"group {visible(group['name'])}: {left_out} more (the first {OBJECTS_MAX} at most)"
                 )

@@ -14,6 +14,7 @@ from orcalike.cli.run_tables import NOT_KNOWN
 from orcalike.transport.drivers.ring_segment import PREFIX
 from orcalike.transport.drivers.ring_view import OrderView, look
 from orcalike.transport.errors import ProtocolError
+from orcalike.transport.wording import visible
 
 _LINK = f"/memfd:{PREFIX}"
 _HEAD = ("RANK", "PID", "STATE", "APPLIED", "LAG", "ASLEEP", "NEEDS ROOM")
@@ -32,7 +33,7 @@ def show_rings(rings: Iterable[dict[str, Any]]) -> None:
     """A table for each order."""
     for ring in rings:
         click.echo(
-            f"order of group {ring['group']} in shared memory · {ring['slots']:,} slots · "
+            f"order of group {visible(ring['group'])} in shared memory · {ring['slots']:,} slots · "
             f"lap {ring['lap']} · next slot {ring['next']} · all have applied {ring['least']}"
         )
         echo_table(_HEAD, map(_row, ring["members"]))

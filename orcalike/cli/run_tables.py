@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from orcalike.transport.wording import counted, listed
+from orcalike.transport.wording import counted, listed, visible
 
 Process = dict[str, Any]
 Member = dict[str, Any]
@@ -65,12 +65,13 @@ def title_of_run(run: dict[str, Any]) -> str:
     hosts = hosts or run["hosts"] or ["no host"]
     where = hosts[0] if len(hosts) == 1 else counted(len(hosts), "host")
     ranks = f"{counted(run['nprocs'], 'rank')} on {where}"
-    return f"job {run['job']} · {run['program']} · up {time_text(run['up_seconds'])} · {ranks}"
+    program = visible(run["program"])
+    return f"job {run['job']} · {program} · up {time_text(run['up_seconds'])} · {ranks}"
 
 
 def title_of_group(group: dict[str, Any]) -> str:
     """`group default · view 5 · primary · order: shared memory · resilience 1`, or with the sequencer."""
-    parts = [f"group {group['name']}", f"view {group['view'] or '?'}"]
+    parts = [f"group {visible(group['name'])}", f"view {group['view'] or '?'}"]
     if group["primary"] is not None:
         parts.append("primary" if group["primary"] else "not primary")
     parts.append(_order_of(group))
@@ -133,9 +134,9 @@ def complaints(group: dict[str, Any]) -> list[str]:
     for member in group["members"]:
         if member["state"] == "blocked":
             waits_for = listed(member["waits_for"]) or "others"
-            lines.append(f"blocked: waits for {waits_for}: {member['rule']}")
+            lines.append(f"blocked: waits for {waits_for}: {visible(member['rule'])}")
         elif member["state"] == "waits":
-            lines.append(f"waits: {member['rule']}")
+            lines.append(f"waits: {visible(member['rule'])}")
     return list(dict.fromkeys(lines))
 
 

@@ -12,6 +12,7 @@ import click
 from orcalike.cli.common import Refusal
 from orcalike.launcher.control_socket import Answer, Busy, Stopped, ask
 from orcalike.launcher.runtime_folders import job_directories
+from orcalike.transport.wording import visible
 
 #: How long a launcher may take to answer; it may be busy with much output.
 ANSWER_SECONDS = 10.0
@@ -103,4 +104,4 @@ def ask_run(directory: Path, question: Answer) -> Answer | None:
 
 
 def _line(about: dict[str, Any]) -> str:
-    return f"  --job {about['job']}  -n {about['nprocs']} {about['program']}"
+    return f"  --job {about['job']}  -n {about['nprocs']} {visible(about['program'])}"

@@ -35,6 +35,7 @@ from orcalike.cli.run_tables import (
     wait_of,
 )
 from orcalike.cli.runs import Looked
+from orcalike.transport.wording import visible
 
 _HEAD = ("RANK", "HOST", "PID", "STATE", "VIEW", "CPU", "RSS", "WRITES/s", "LAG", "GUARDED")
 _RIGHT = frozenset({"RANK", "PID", "VIEW", "CPU", "RSS", "WRITES/s", "LAG", "GUARDED"})
@@ -140,7 +141,8 @@ class TopView:
         if self._sort:
             rows = sorted(rows, key=lambda row: self._key(job, *row), reverse=True)
         for process, member in rows:
-            table.add_row(*map(escape, self._cells(job, process, member)))
+            cells = map(visible, self._cells(job, process, member))
+            table.add_row(*map(escape, cells))
         return table
 
     def _key(self, job: str, process: Process, member: Member | None) -> float:

@@ -332,6 +332,25 @@ def processes_of(run: dict[str, Any]) -> dict[Any, dict[str, Any]]:
     return {each["role"]: each for each in run["processes"]}
 
 
+def test_names_are_shown_in_a_line_and_cannot_write_to_the_terminal(cli: Cli) -> None:
+    """Those of groups, objects and programs; other letters than ASCII's stay as they are."""
+    odd = PROGRAM.replace("orca.join()", r'orca.join("grüße\x1b[1m\nx\x9b")')
+    odd = odd.replace('"gate")', r'"\x1b]0;title\x07")')
+    with cli.started("-n", "2", cli.write(odd, "prog\x1b[31m.py")) as process:
+        ready(process, 2)
+        shown = [orcalike(*words).stdout for words in (("status", "--ring"), ("objects",))]
+        shown += [orcalike(word, "--json").stdout for word in ("status", "objects")]
+        for text in shown:
+            assert not [each for each in text if not (each.isprintable() or each == "\n")]
+        assert r"group grüße\x1b[1m\nx\x9b · view" in shown[0]
+        assert r"order of group grüße\x1b[1m\nx\x9b in shared memory" in shown[0]
+        assert r" · prog\x1b[31m.py · " in shown[0].replace(str(cli.directory) + "/", "")
+        assert re.search(r"^\\x1b\]0;title\\x07 +Gate +grüße", shown[1], re.MULTILINE)
+        (group,) = json.loads(shown[2])[0]["groups"]
+        assert group["name"] == "grüße\x1b[1m\nx\x9b"
+        process.communicate("\n", timeout=cli.deadline)
+
+
 def test_groups_that_were_left_are_not_asked_for(cli: Cli) -> None:
     """A process that has left one group answers for its others."""
     leaving = PROGRAM.replace(

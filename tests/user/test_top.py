@@ -94,6 +94,18 @@ def test_it_shows_the_ranks_and_takes_keys(terminal: Terminal) -> None:
     assert ended(terminal) == 0
 
 
+def test_names_cannot_write_to_the_terminal(cli: Cli) -> None:
+    odd = PROGRAM.replace("orca.join()", r'orca.join("\x1b[1mx")')
+    with cli.started("-n", "2", cli.write(odd)) as process:
+        assert process.stdout
+        assert sorted(process.stdout.readline() for _ in "01") == ["[0] ready\n", "[1] ready\n"]
+        terminal = Terminal(sys.executable, *COMMAND, dimensions=(40, 160))
+        terminal.expect(re.escape(r"group \x1b[1mx · view"))
+        terminal.send("q")
+        assert ended(terminal) == 0
+        terminal.close(force=True)
+
+
 def test_ctrl_c_leaves_it(terminal: Terminal) -> None:
     terminal.expect("group default")
     terminal.sendintr()
