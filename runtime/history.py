@@ -41,6 +41,19 @@ NEVER_RAN = (InvocationCancelled, ObjectDropped, ProtocolError, TooManyWaiting)
 """How invocations end that did not run and never will, beside a withdrawal for the time."""
 
 
+QUOTED_MAX = 200
+"""Characters of a group's name in that of a file, which has 255 in all."""
+
+
+def quoted_group(group: str) -> str:
+    """A group's name as the names of its files begin: quoted as in a URL; of a long one the beginning, and a digest."""
+    quoted = quote(group, safe="")
+    if len(quoted) <= QUOTED_MAX:
+        return quoted
+    digest = blake2b(group.encode(), digest_size=8).hexdigest()
+    return f"{quoted[: QUOTED_MAX - len(digest) - 1]}~{digest}"
+
+
 class Recorder:
     """Writes the history of one incarnation; `time` gives the monotonic clock in ns."""
 
@@ -222,7 +235,7 @@ class Recorder:
             os.close(self._file)
         self.incarnation = f"{me.incarnation:016x}"
         role = "w" if me.rank is None else str(me.rank)
-        name = f"{quote(self._group, safe='')}-{role}-{self.incarnation}.jsonl"
+        name = f"{quoted_group(self._group)}-{role}-{self.incarnation}.jsonl"
         flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC
         self._file = os.open(self._directory / name, flags, 0o644)
         early, self._lines = self._lines, []

@@ -11,7 +11,8 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote
+
+from orcalike.runtime.history import quoted_group
 
 Record = dict[str, Any]
 
@@ -88,7 +89,7 @@ def load(folder: Path, group: str = "default") -> list[History]:
     Raises ValueError for a line that is no record, unless it is a file's last, and OSError if a file
     cannot be read.
     """
-    names = re.compile(re.escape(quote(group, safe="")) + r"-[^-]+-[^-]+\.jsonl")
+    names = re.compile(re.escape(quoted_group(group)) + r"-[^-]+-[^-]+\.jsonl")
     gc.disable()  # millions of records, and none of them is garbage
     try:
         found = [

@@ -56,6 +56,10 @@ PATH_MAX = 60
 """The longest temporary directory, in bytes, that leaves room for the names of sockets in it."""
 
 
+NAME_BYTES_MAX = 200
+"""Bytes of a group's name in UTF-8: it stands in each greeting, and in the name that the kernel shows of its memory."""
+
+
 class JoinOptions(Record):
     """How one membership begins."""
 
@@ -200,7 +204,7 @@ def make_options(
     """
     _check_arguments(seeds, listen, at, size, resilience, degree, blocked)
     _check_import()
-    name = name or DEFAULT_NAME
+    name = _checked_name(name or DEFAULT_NAME)
     launch, world = (None, None) if seeds or listen or at else _find_launch(size)
     addresses = _normal_seeds(seeds)
     listen = normal(listen, names=True) if listen else ""
@@ -339,6 +343,19 @@ def _check_arguments(
         raise ValueError("at joins or makes a group: give no seeds, and nothing to listen at")
     if size is not None and size < 1:
         raise ValueError(f"size={size}: a group has one member at the least")
+
+
+def _checked_name(name: str) -> str:
+    """The group's name; raises ValueError if it cannot stand in a greeting."""
+    try:
+        size = len(name.encode())
+    except UnicodeEncodeError:
+        raise ValueError(f"name={name!r}: a lone surrogate cannot travel") from None
+    if size > NAME_BYTES_MAX:
+        raise ValueError(
+            f"name={name[:20]!r}...: a group's name has {NAME_BYTES_MAX} bytes of UTF-8 at the most, not {size}"
+        )
+    return name
 
 
 def _check_place(own: str, advertise: str | None, interface: str | None) -> None:

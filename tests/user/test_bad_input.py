@@ -322,6 +322,8 @@ JOINS = [
     ("listen='somewhere'", "'somewhere' is not an address: unix:PATH or tcp:HOST:PORT"),
     ("listen='unix:/x', advertise='10.0.0.5'", "give a tcp: address in listen or seeds, too"),
     ("size=4", "give listen or seeds"),
+    ("'x' * 201", "a group's name has 200 bytes of UTF-8 at the most, not 201"),
+    ("'\\ud800'", "a lone surrogate cannot travel"),
     ("stack='PACK:COM:unix'", "StackError: PACK needs"),
     ("stack='PACK:XFER:TOTAL:MBRSHIP:COM:pigeon'", "no medium 'pigeon'"),
     ("resilience=-1", "resilience=-1: the degree is the number of members that may crash"),

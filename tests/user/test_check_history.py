@@ -101,6 +101,18 @@ def test_a_history_that_cannot_be_read(tmp_path: Path) -> None:
     assert (ended.returncode, ended.stderr) == (2, f"orcalike: {path}: Is a directory\n")
 
 
+def test_a_group_with_a_long_name_is_found(tmp_path: Path) -> None:
+    """As it stands in a URL the name is longer than that of a file can be."""
+    group, cli, folder = "日" * 66, WarmCli(tmp_path), tmp_path / "recorded"
+    program = cli.write(
+        f"import orcalike as orca\nwith orca.join({group!r}) as group: group.barrier()"
+    )
+    ended = cli.run("-n2", program, env=os.environ | {"ORCALIKE_HISTORY": str(folder)})
+    assert ended.returncode == 0, ended.stderr
+    assert check_history(str(folder), "--group", group).stdout.startswith("2 members, ")
+    assert check_history(str(folder), "--group", group[:-1]).returncode == 2
+
+
 @pytest.mark.parametrize("group", ["/x", "a/b", "**", "[a]", "*"])
 def test_a_group_with_any_name_is_found(tmp_path: Path, group: str) -> None:
     """Its files have its name as it stands in a URL; a group whose name begins alike is another one."""
