@@ -12,6 +12,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from orcalike.history_check.record_forms import has_form
 from orcalike.runtime.history import quoted_group
 
 Record = dict[str, Any]
@@ -122,8 +123,8 @@ def _parse(path: Path) -> Iterator[Record]:
             if number == len(lines):
                 return
             record = None
-        if not isinstance(record, dict) or not isinstance(record.get("kind"), str):
-            raise ValueError(f"{path}:{number}: no record")  # noqa: TRY004 - the file is wrong, no type
+        if not has_form(record):
+            raise ValueError(f"{path}:{number}: no record")
         yield record
 
 

@@ -84,8 +84,12 @@ MEMBER = '{"kind": "member", "t": 1, "group": "default", "rank": 0, "incarnation
         (MEMBER + '{"kind": 3}\n', 2),
         ('{"kind": "member"}\n', 1),
         ("[" * 100_000 + "\n", 1),
+        (MEMBER + '{"kind": "ok", "t": 2}\n', 2),
+        (MEMBER + '{"kind": "ok", "t": null, "ticket": 1}\n', 2),
+        (MEMBER + '{"kind": "exit", "t": 2, "why": 3}\n', 2),
+        (MEMBER + '{"kind": "view", "t": 2, "identity": [1], "members": []}\n', 2),
     ],
-    ids=["cut", "list", "no kind", "kind", "member", "deep"],
+    ids=["cut", "list", "no kind", "kind", "member", "deep", "ticket", "time", "why", "view"],
 )
 def test_a_line_that_is_no_record(tmp_path: Path, text: str, line: int) -> None:
     path = tmp_path / "default-0-ab.jsonl"
