@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import unicodedata
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -71,7 +72,19 @@ def echo_json(value: object) -> None:
 def echo_table(head: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> None:
     """Print rows in columns that are as wide as they must be, each in one line whatever the names in it are."""
     table = [head, *(tuple(map(visible, row)) for row in rows)]
-    widths = [max(map(len, column)) for column in zip(*table, strict=True)]
+    widths = [max(map(_columns, column)) for column in zip(*table, strict=True)]
     for row in table:
-        cells = (cell.ljust(width) for cell, width in zip(row, widths, strict=True))
+        cells = (
+            cell + " " * (width - _columns(cell)) for cell, width in zip(row, widths, strict=True)
+        )
         click.echo("  ".join(cells).rstrip())
+
+
+def _columns(text: str) -> int:
+    """How many columns of a terminal a text takes: wide letters two, marks on the letter before none."""
+    if text.isascii():
+        return len(text)
+    return sum(
+        0 if unicodedata.combining(each) else 1 + (unicodedata.east_asian_width(each) in "WF")
+        for each in text
+    )

@@ -6,16 +6,16 @@ import sys
 
 import click
 
-from orcalike.cli.common import Refusal, duration
+from orcalike.cli.common import Refusal
 from orcalike.cli.runs import look, no_run
-from orcalike.cli.watching import EACH_SECONDS
+from orcalike.cli.watching import EACH_SECONDS, between_looks
 
 
 @click.command(short_help="Show live what the processes of running programs do.")
 @click.option("--job", metavar="ID", help="Which run; all of yours on this machine if left out.")
 @click.option(
     "--each",
-    type=duration,
+    type=between_looks,
     metavar="SECONDS",
     default=EACH_SECONDS,
     show_default=True,

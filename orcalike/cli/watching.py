@@ -14,12 +14,23 @@ from orcalike.launcher.control_socket import Answer
 
 #: Of `--watch`, if it does not say.
 EACH_SECONDS = 1.0
+#: Less than this between two looks costs the processes that are asked, and rates of so short a time say nothing.
+EACH_SECONDS_MIN = 0.1
 #: The longest sleep at a time.
 SLEEP_SECONDS = 3600.0
 
+
+def between_looks(text: str | float) -> float:
+    """Seconds between two looks, an option's type; raises click.BadParameter if it is no duration, or too short a one."""
+    seconds = duration(text)
+    if seconds < EACH_SECONDS_MIN:
+        raise click.BadParameter(f"{text!r}: {EACH_SECONDS_MIN:g} seconds at the least")
+    return seconds
+
+
 watch_option = click.option(
     "--watch",
-    type=duration,
+    type=between_looks,
     metavar="[SECONDS]",
     is_flag=False,
     flag_value=EACH_SECONDS,

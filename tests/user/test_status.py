@@ -405,6 +405,24 @@ def test_which_objects_there_are(cli: Cli) -> None:
     assert orcalike("objects").returncode == 69
 
 
+def test_columns_stand_below_each_other_whatever_letters_are_in_them(cli: Cli) -> None:
+    """Letters of Japanese are two columns wide, and a combining mark takes none."""
+    wide = PROGRAM.replace('"n")', '"日本e\u0301")')
+    with cli.started("-n", "2", cli.write(wide)) as process:
+        ready(process, 2)
+        lines = orcalike("objects").stdout.splitlines()
+        (line,) = (line for line in lines if line.startswith("日本"))
+        assert line.index("Counter") == lines[0].index("CLASS") - 2 + 1
+        process.communicate("\n", timeout=cli.deadline)
+
+
+@pytest.mark.parametrize("words", [("status", "--watch", "0"), ("top", "--each", "1ms")])
+def test_looks_that_follow_too_soon_are_refused(words: tuple[str, ...]) -> None:
+    ended = orcalike(*words)
+    assert ended.returncode == 2
+    assert "0.1 seconds at the least" in ended.stderr
+
+
 def test_it_watches_until_ctrl_c(cli: Cli) -> None:
     with cli.started("-n", "1", cli.write(PROGRAM)) as process:
         ready(process, 1)
