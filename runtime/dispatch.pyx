@@ -61,7 +61,7 @@ _log = logging.getLogger("orcalike")
 cdef class Runtime(Layer):
     """The shared objects of one group, as this member has them."""
 
-    name = "the runtime of shared objects"
+    name, kind = "the runtime of shared objects", "objects"
     needs = frozenset({"PACKED", "TOTAL_ORDER", "STATE"})
 
     def __init__(self, Stack stack, codec_of, incarnation):

@@ -25,6 +25,9 @@ from orcalike.transport.stack import Stack
 from orcalike.transport.stacks import DEFAULT_LAYERS, name_layers, parse_stack
 from orcalike.transport.view import Member, View
 
+KIND = "kind"
+"""The option that says what a group is of: objects, or messages."""
+
 
 class Endpoint:
     """Where one process listens, and the stack strings and settings that its stacks are made with.
@@ -150,6 +153,7 @@ class Endpoint:
             degree = options.degree if says_degree else None
             settings = {"resilience": resilience, "degree": degree}
         settings = {
+            KIND: vars(self._upper)["kind"],  # first: what else differs matters less
             **settings,
             adopting.STACK: name_layers(self._layers),
             adopting.DETECTION: adopting.as_option(self.detection),

@@ -74,6 +74,7 @@ class Inbox(Layer):
     """What stands on top of the stack: it keeps events until they are received."""
 
     name = "orcalike.messages"
+    kind = "messages"
     needs = frozenset({"TOTAL_ORDER", "STATE"})  # the group's degree is the state
 
     def __init__(self, stack: Stack, session: Session) -> None:

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
-from orcalike.errors import GroupClosed
+import orcalike as orca
+from orcalike.errors import ConfigMismatch, GroupClosed
 from orcalike.messages import (
     Data,
     MessageGroup,
     create_group,
+    join_group,
     leave_group,
     receive_from_group,
     send_to_group,
@@ -59,3 +63,25 @@ def test_a_group_whose_leaving_was_interrupted_is_left(monkeypatch: pytest.Monke
         leave_group(group)
     with pytest.raises(GroupClosed, match="was left"):
         receive_all(group)
+
+
+def test_a_group_of_objects_is_none_of_messages(tmp_path: Path) -> None:
+    """What is sent in the one means nothing in the other."""
+    with (
+        orca.join("one", listen=f"unix:{tmp_path}/one") as group,
+        pytest.raises(ConfigMismatch, match="the group has kind='objects', not 'messages'"),
+    ):
+        join_group("one", seeds=group.address, timeout=30)
+
+
+def test_a_group_of_messages_is_none_of_objects(tmp_path: Path) -> None:
+    address = f"unix:{tmp_path}/one"
+    group = create_group("one", listen=address)
+    try:
+        with (
+            pytest.raises(ConfigMismatch, match="the group has kind='messages', not 'objects'"),
+            orca.join("one", seeds=address, timeout=30),
+        ):
+            pass
+    finally:
+        leave_group(group)
