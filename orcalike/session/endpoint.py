@@ -153,7 +153,7 @@ class Endpoint:
             degree = options.degree if says_degree else None
             settings = {"resilience": resilience, "degree": degree}
         settings = {
-            KIND: vars(self._upper)["kind"],  # first: what else differs matters less
+            KIND: vars(self._upper).get("kind"),  # first: what else differs matters less
             **settings,
             adopting.STACK: name_layers(self._layers),
             adopting.DETECTION: adopting.as_option(self.detection),
