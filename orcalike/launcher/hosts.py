@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import selectors
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 
 from orcalike._version import __version__
@@ -66,32 +66,17 @@ class Hosts:
         self._interface = interface
         self._counts = fill(self.listed, plan.nprocs)
         self._remotes: dict[int, RemoteHost] = {}
-        towards = () if via == "ssh" else own_hosts()
-        for node, host in enumerate(self.listed):
-            if not is_this_host(host.name):
-                assignment = Assignment(
-                    version=__version__,
-                    plan=plan,
-                    name=host.name,
-                    node=node,
-                    slots=host.slots,
-                    key=key.to_send,
-                    drawn_from=key.drawn_from,
-                    lease=LEASE,
-                    advertise=host.advertise,
-                    interface=interface,
-                    towards=towards,
-                )
-                command = host_command(via, host, remote_python)
-                self._remotes[node] = RemoteHost(
-                    host.name,
-                    command,
-                    assignment,
-                    self,
-                    selector=selector,
-                    timers=timers,
-                    reaper=reaper,
-                )
+        for assignment in assignments(self.listed, plan, key, via, interface):
+            host = self.listed[assignment.node]
+            self._remotes[assignment.node] = RemoteHost(
+                host.name,
+                host_command(via, host, remote_python),
+                assignment,
+                self,
+                selector=selector,
+                timers=timers,
+                reaper=reaper,
+            )
         self._waiting = list(self._remotes.values())
         local.commands = self._commands
         self._unprobed: set[RemoteHost] = set()
@@ -329,3 +314,25 @@ def own_hosts() -> tuple[str, ...]:
 def _report(host: RemoteHost) -> HostReport:
     assert host.report is not None
     return host.report
+
+
+def assignments(
+    listed: Sequence[ListedHost], plan: RunPlan, key: RunKey, via: Via, interface: str
+) -> Iterator[Assignment]:
+    """What the agent on each host but this one is told first."""
+    towards = () if via == "ssh" else own_hosts()
+    for node, host in enumerate(listed):
+        if not is_this_host(host.name):
+            yield Assignment(
+                version=__version__,
+                plan=plan,
+                name=host.name,
+                node=node,
+                slots=host.slots,
+                key=key.to_send,
+                drawn_from=key.drawn_from,
+                lease=LEASE,
+                advertise=host.advertise,
+                interface=interface,
+                towards=towards,
+            )

@@ -9,16 +9,13 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec, TypeVar, overload
+from typing import Any, Concatenate, Generic, ParamSpec, TypeVar, overload
 
 from orcalike.errors import BlockingInLoop
-from orcalike.objects.signatures import signature_of
+from orcalike.objects.signatures import BoundDescribed, Described
 from orcalike.runtime.awaiting import blocking_method
 from orcalike.runtime.invocation import Invocation, InvocationCoroutine
 from orcalike.runtime.operation import BoundOperation, Operation
-
-if TYPE_CHECKING:
-    from inspect import Signature
 
 S = TypeVar("S")
 S_contra = TypeVar("S_contra", contravariant=True)
@@ -26,10 +23,10 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 
-class BoundSending(Generic[P, R]):
+class BoundSending(BoundDescribed, Generic[P, R]):
     """Such a method of one object."""
 
-    __slots__ = ("_method", "_object", "_operation")
+    __slots__ = ("_operation",)
 
     def __init__(
         self, method: Sending[Any, P, R], owner: Any, operation: BoundOperation[..., R]
@@ -61,35 +58,8 @@ class BoundSending(Generic[P, R]):
         operation = self._operation.options(timeout=timeout, stable=stable)
         return BoundSending(self._method, self._object, operation)
 
-    @property
-    def __name__(self) -> str:
-        return self._method.__name__
 
-    @property
-    def __doc__(self) -> str | None:  # type: ignore[override]
-        return self._method.__doc__
-
-    @property
-    def __self__(self) -> Any:
-        """The object."""
-        return self._object
-
-    @property
-    def __signature__(self) -> Signature:
-        return self._method.signature(bound=True)
-
-    if not TYPE_CHECKING:  # a type checker would take each name for an attribute
-
-        def __getattr__(self, name: str) -> Any:
-            if name == "__qualname__":  # no property may have that name
-                return self._method.__qualname__
-            if name.startswith("_"):  # also of an instance that `copy` has not filled yet
-                raise AttributeError(name)
-            title = f"{type(self._object).__name__}.{self.__name__}"
-            raise AttributeError(f"{title} has no attribute {name!r}")
-
-
-class Sending(Generic[S_contra, P, R]):
+class Sending(Described, Generic[S_contra, P, R]):
     """The descriptor that stands in the class; `sends` makes it."""
 
     def __init__(
@@ -97,13 +67,10 @@ class Sending(Generic[S_contra, P, R]):
         operation: Operation[Any, ..., R],
         ready: Callable[Concatenate[S_contra, P], tuple[Any, ...]],
     ) -> None:
+        super().__init__(ready, operation.function)
         self._operation = operation
         self.ready = ready
         """What makes the arguments of the operation, from the object and those of a call."""
-        self.__doc__ = ready.__doc__
-        self.__name__ = ready.__name__
-        self.__qualname__ = ready.__qualname__
-        self.__module__ = ready.__module__
 
     @overload
     def __get__(self, obj: None, owner: type[Any] | None = None, /) -> Sending[S_contra, P, R]: ...
@@ -119,14 +86,6 @@ class Sending(Generic[S_contra, P, R]):
         """Wait for the outcome, with that object."""
         bound: BoundSending[P, R] = self.__get__(obj)
         return bound(*args, **kwargs)
-
-    def signature(self, *, bound: bool) -> Signature:
-        """What `inspect` shows; `bound`: of a method of one object."""
-        return signature_of(self.ready, bound=bound, gives=self._operation.function)
-
-    @property
-    def __signature__(self) -> Signature:
-        return self.signature(bound=False)
 
 
 def sends(

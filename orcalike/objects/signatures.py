@@ -1,4 +1,4 @@
-"""The signatures of methods that are made of other functions, as `help` and editors show them."""
+"""Methods that are made of other functions, as `help` and editors show them."""
 
 from __future__ import annotations
 
@@ -9,18 +9,71 @@ if TYPE_CHECKING:
     from inspect import Signature
 
 
-def signature_of(
-    body: Callable[..., Any], *, bound: bool, gives: Callable[..., Any] | None = None
-) -> Signature:
-    """The signature of a method with the parameters of `body`; `bound`: of one object, without `self`.
+class Described:
+    """A descriptor that has the name, the text and the parameters of a function."""
 
-    It returns what `gives` does, or what a body of steps gives at its end.
-    """
-    import inspect  # not at the top: it takes long
+    def __init__(self, body: Callable[..., Any], gives: Callable[..., Any] | None = None) -> None:
+        """It returns what `gives` does, or what a body of steps gives at its end."""
+        self._body, self._gives = body, gives or body
+        self.__doc__ = body.__doc__
+        self.__name__ = body.__name__
+        self.__qualname__ = body.__qualname__
+        self.__module__ = body.__module__
 
-    signature = inspect.signature(body)
-    returned = inspect.signature(gives or body).return_annotation
-    if isinstance(returned, str) and returned.startswith("Steps["):
-        returned = returned.removeprefix("Steps[").removesuffix("]")
-    parameters = list(signature.parameters.values())[1 if bound else 0 :]
-    return signature.replace(parameters=parameters, return_annotation=returned)
+    def signature(self, *, bound: bool) -> Signature:
+        """What `inspect` shows; `bound`: of a method of one object, without `self`."""
+        import inspect  # not at the top: it takes long
+
+        signature = inspect.signature(self._body)
+        returned = inspect.signature(self._gives).return_annotation
+        if isinstance(returned, str) and returned.startswith("Steps["):
+            returned = returned.removeprefix("Steps[").removesuffix("]")
+        parameters = list(signature.parameters.values())[1 if bound else 0 :]
+        return signature.replace(parameters=parameters, return_annotation=returned)
+
+    @property
+    def __signature__(self) -> Signature:
+        return self.signature(bound=False)
+
+    def lacks(self, name: str) -> str:
+        """Why a method of one object has no attribute of that name, behind the method's own."""
+        return f"has no attribute {name!r}"
+
+
+class BoundDescribed:
+    """Such a method of one object."""
+
+    __slots__ = ("_method", "_object")
+
+    _method: Any
+    """The `Described`; of that type a type checker would take it for a descriptor of this class."""
+    _object: Any
+
+    @property
+    def __name__(self) -> str:
+        return str(self._method.__name__)
+
+    @property
+    def __doc__(self) -> str | None:  # type: ignore[override]
+        text: str | None = self._method.__doc__
+        return text
+
+    @property
+    def __self__(self) -> Any:
+        """The object."""
+        return self._object
+
+    @property
+    def __signature__(self) -> Signature:
+        method: Described = self._method
+        return method.signature(bound=True)
+
+    if not TYPE_CHECKING:  # a type checker would take each name for an attribute
+
+        def __getattr__(self, name: str) -> Any:
+            if name == "__qualname__":  # no property may have that name
+                return self._method.__qualname__
+            if name.startswith("_"):  # also of an instance that `copy` has not filled yet
+                raise AttributeError(name)
+            title = f"{type(self._object).__name__}.{self.__name__}"
+            raise AttributeError(f"{title} {self._method.lacks(name)}")

@@ -10,7 +10,6 @@ import sys
 from collections.abc import Callable, Generator
 from types import FrameType
 from typing import (
-    TYPE_CHECKING,
     Any,
     Concatenate,
     Generic,
@@ -22,12 +21,9 @@ from typing import (
 )
 
 from orcalike.errors import BlockingInLoop, InvocationTimeout, OrcalikeError, WindowFull
-from orcalike.objects.signatures import signature_of
+from orcalike.objects.signatures import BoundDescribed, Described
 from orcalike.runtime.awaiting import blocking_method
 from orcalike.runtime.operation import BoundOperation
-
-if TYPE_CHECKING:
-    from inspect import Signature
 
 S = TypeVar("S")
 S_contra = TypeVar("S_contra", contravariant=True)
@@ -108,10 +104,10 @@ def is_cancellation(error: BaseException) -> bool:
     return asyncio is not None and isinstance(error, asyncio.CancelledError)
 
 
-class BoundMethod(Generic[P, R]):
+class BoundMethod(BoundDescribed, Generic[P, R]):
     """Such a method of one object."""
 
-    __slots__ = ("_method", "_object")
+    __slots__ = ()
 
     def __init__(self, method: Method[Any, P, R], owner: Any) -> None:
         self._method = method
@@ -119,7 +115,7 @@ class BoundMethod(Generic[P, R]):
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         """Go through it in this thread."""
-        steps = self._method.steps(self._object, *args, **kwargs)
+        steps: Steps[R] = self._method.steps(self._object, *args, **kwargs)
         try:
             request = next(steps)
             while True:
@@ -143,7 +139,7 @@ class BoundMethod(Generic[P, R]):
 
     async def aio(self, *args: P.args, **kwargs: P.kwargs) -> R:
         """The same in a coroutine."""
-        steps = self._method.steps(self._object, *args, **kwargs)
+        steps: Steps[R] = self._method.steps(self._object, *args, **kwargs)
         try:
             request = next(steps)
             while True:
@@ -157,52 +153,17 @@ class BoundMethod(Generic[P, R]):
             result: R = end.value
             return result
 
-    @property
-    def __name__(self) -> str:
-        return self._method.__name__
-
-    @property
-    def __doc__(self) -> str | None:  # type: ignore[override]
-        return self._method.__doc__
-
-    @property
-    def __self__(self) -> Any:
-        """The object."""
-        return self._object
-
-    @property
-    def __signature__(self) -> Signature:
-        return signature_of(self._method.steps, bound=True)
-
-    if not TYPE_CHECKING:  # a type checker would take each name for an attribute
-
-        def __getattr__(self, name: str) -> Any:
-            if name == "__qualname__":  # no property may have that name
-                return self._method.__qualname__
-            if name.startswith("_"):  # also of an instance that `copy` has not filled yet
-                raise AttributeError(name)
-            title = f"{type(self._object).__name__}.{self.__name__}"
-            if name not in ("nowait", "options"):
-                raise AttributeError(f"{title} has no attribute {name!r}")
-            limit = f"; a limit is {self.__name__}(..., timeout=2)" * self._method.takes("timeout")
-            raise AttributeError(
-                f"{title} takes several steps: it has aio, and neither nowait nor options{limit}"
-            )
-
     def __repr__(self) -> str:
         return f"<{type(self._object).__name__}.{self.__name__} of {self._object!r}>"
 
 
-class Method(Generic[S_contra, P, R]):
+class Method(Described, Generic[S_contra, P, R]):
     """The descriptor that stands in the class; a decorator for the body."""
 
     def __init__(self, body: Callable[Concatenate[S_contra, P], Steps[R]]) -> None:
+        super().__init__(body)
         self.steps = body
         """The body, for another method: `yield from Queue.get.steps(queue)`."""
-        self.__doc__ = body.__doc__
-        self.__name__ = body.__name__
-        self.__qualname__ = body.__qualname__
-        self.__module__ = body.__module__
 
     @overload
     def __get__(self, obj: None, owner: type[Any] | None = None, /) -> Method[S_contra, P, R]: ...
@@ -215,11 +176,10 @@ class Method(Generic[S_contra, P, R]):
         """Go through it in this thread, with that object."""
         return BoundMethod(self, obj)(*args, **kwargs)
 
-    def takes(self, name: str) -> bool:
-        """Whether it has a parameter of that name."""
+    def lacks(self, name: str) -> str:
+        if name not in ("nowait", "options"):
+            return super().lacks(name)
         code = self.steps.__code__
-        return name in code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
-
-    @property
-    def __signature__(self) -> Signature:
-        return signature_of(self.steps, bound=False)
+        has_limit = "timeout" in code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
+        limit = f"; a limit is {self.__name__}(..., timeout=2)" * has_limit
+        return f"takes several steps: it has aio, and neither nowait nor options{limit}"

@@ -24,7 +24,7 @@ from orcalike.objects import (
     RLock,
     Semaphore,
 )
-from orcalike.objects.steps import BoundMethod
+from orcalike.objects.steps import BoundMethod, Steps
 from tests.unit.objects.members import DEADLINE, Lab, run_in_threads
 
 
@@ -337,6 +337,16 @@ async def until(holds: Callable[[], bool]) -> None:
             await asyncio.sleep(0)
 
 
+def check_interrupted(condition: Condition, steps: Steps[bool]) -> None:
+    """Interrupt a wait that takes the lock again: it has that at its end, and nothing stays behind."""
+    again = steps.throw(KeyboardInterrupt)
+    outcome = again.operation(*again.arguments)
+    with pytest.raises(KeyboardInterrupt):
+        steps.send(outcome)
+    assert (condition._waiting, condition.locked()) == ([], True)
+    condition.release()
+
+
 def test_a_wait_that_is_interrupted_as_its_limit_has_passed_has_the_lock_again(lab: Lab) -> None:
     condition = lab.share(Condition)
     assert condition.acquire()
@@ -346,12 +356,7 @@ def test_a_wait_that_is_interrupted_as_its_limit_has_passed_has_the_lock_again(l
     assert end.operation.__name__ == "_end_wait"
     late = steps.throw(orca.InvocationTimeout("the time limit passed", "withdrawn"))
     assert late.operation.__name__ == "_end_wait"
-    again = steps.throw(KeyboardInterrupt)
-    outcome = again.operation(*again.arguments)
-    with pytest.raises(KeyboardInterrupt):
-        steps.send(outcome)
-    assert (condition._waiting, condition.locked()) == ([], True)
-    condition.release()
+    check_interrupted(condition, steps)
 
 
 def test_a_wait_that_is_interrupted_as_it_begins_has_the_lock(lab: Lab) -> None:
@@ -362,12 +367,7 @@ def test_a_wait_that_is_interrupted_as_it_begins_has_the_lock(lab: Lab) -> None:
         start = next(steps)
         if has_begun:
             start.operation(*start.arguments)
-        again = steps.throw(KeyboardInterrupt)
-        outcome = again.operation(*again.arguments)
-        with pytest.raises(KeyboardInterrupt):
-            steps.send(outcome)
-        assert (condition._waiting, condition.locked()) == ([], True)
-        condition.release()
+        check_interrupted(condition, steps)
 
 
 async def test_a_wait_that_is_cancelled_again_and_again_has_the_lock_at_its_end() -> None:
