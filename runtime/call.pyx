@@ -323,7 +323,7 @@ cdef class Call(Task):
     cdef object call(self):
         """Call the function; with `undo`, put the objects back where it raises."""
         cdef Replica replica = self.replicas[0] if self.replicas else None
-        if replica is not None and replica.flags & STRICT and self.source is None:
+        if replica is not None and replica.flags & STRICT and self.is_read:
             before = self.runtime.digest_of(replica)
             result = self.apply(self.operation.function)
             if before != self.runtime.digest_of(replica):
@@ -347,7 +347,7 @@ cdef class Call(Task):
         """
         shadow = self.runtime.shadow
         try:
-            if shadow is None or self.source is None:
+            if shadow is None or self.is_read:
                 result = self.apply(self.function.function if self.operation is None
                                     else self.operation.function)
             else:
@@ -374,13 +374,13 @@ cdef class Call(Task):
         """It has run: the objects may have changed, and the caller may know."""
         cdef Replica replica
         if error is not None:
-            if is_fault(error) and self.source is not None:
+            if is_fault(error) and not self.is_read:
                 diverged(self.runtime, self.function,
                          self.replicas[0] if self.replicas else None, error)
             error = own(error)
-        elif self.source is not None and self.source == self.runtime.incarnation:
+        elif self.source == self.runtime.incarnation:
             error = self.look_at_state()
-        if self.source is not None:
+        if not self.is_read:
             for replica in self.replicas:
                 replica.changed = True
         if self.runtime.sender.history is not None:
@@ -432,7 +432,7 @@ cdef Call new_call(runtime, function, uint32_t code, bytes raw, tuple args, dict
 cdef int look_at_invariants(Call call, error) except -1:
     """After a write of a class that has invariants; `error` is what it has raised."""
     cdef Replica replica
-    if call.source is not None and isinstance(call.function, (Operation, Atomic)):
+    if not call.is_read and isinstance(call.function, (Operation, Atomic)):
         for replica in call.replicas:
             if replica.info is not None and replica.info.invariants:
                 check_invariants(replica.object, replica.info, replica.name, call.function.title,

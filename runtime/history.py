@@ -146,7 +146,7 @@ class Recorder:
         names = [replica.name for replica in call.replicas]
         outcome = {"error": describe(error)} if error is not None else {"value": result}
         with self.lock:
-            if call.source is None:
+            if call.is_read:
                 given = [*call.args, call.named] if call.named else call.args
                 gseq = call.runtime.place_of()[0]
                 if gseq == 0:

@@ -338,7 +338,7 @@ class LongWaits:
             if source == runtime.incarnation
         ]
         mine += runtime.manager.waits_of_own()
-        mine += [(UNSEEN, _title(call)) for call in self.parked() if call.source is None]
+        mine += [(UNSEEN, _title(call)) for call in self.parked() if call.is_read]
         known = self.idle.get(runtime.incarnation)
         if len(mine) < len(waits.waiting) or (known is not None and known[1] == mine):
             return

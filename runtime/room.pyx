@@ -8,10 +8,10 @@ coroutine waits (`come`).
 from libc.stdint cimport int64_t
 
 from orcalike.runtime import waits
-from orcalike.runtime.errors import WindowFull
+from orcalike.runtime.errors import NestedWrite, WindowFull
 
 from orcalike.runtime.invocation cimport loop_here, must_not_block, tell
-from orcalike.runtime.replica cimport refuse_nested
+from orcalike.runtime.replica cimport thread_slot
 from orcalike.transport.drivers.deferral cimport drop_later, hold
 from orcalike.transport.drivers.driver cimport Driver, Waitable
 from orcalike.transport.layers.base cimport NEVER
@@ -63,7 +63,6 @@ cdef class Room:
         if must_not_block():
             self.refused = max(self.refused, size)
             raise WindowFull("too many invocations are not ordered yet: await group.drain()")
-        refuse_nested("a call that waits for room", True)
         while not self.has(size):      # looked at again, since leaving lets other threads run
             hold()
             try:
@@ -78,6 +77,10 @@ cdef class Room:
                             self.waitable = Waitable()
                             continue    # to make it may have let others run, which made room
                         driver.kick()   # which may make room, too, and wakes `waitable` then
+                        if not self.has(size) and (thread_slot()[0] is not NULL or driver.is_inside()):
+                            raise NestedWrite(
+                                "too many invocations are not ordered yet, and to wait for room in the midst of an operation "
+                                "or of orcalike, as by a finalizer, would be for ever: have a thread call it")
                         now = driver.clock()
                         if now >= until:
                             raise RoomLacking

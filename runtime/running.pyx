@@ -43,7 +43,7 @@ def running_call():
 cdef tuple place_in(Runtime runtime, Replica replica):
     """`running_place` in a group."""
     cdef Task task = replica.task
-    if task is not None and not (isinstance(task, Call) and (<Call>task).source is None):
+    if task is not None and not task.is_read:
         return replica, task.seqno, task.index, task.stamp
     if task is None and replica.flags & APPLYING:
         return (replica, *runtime.place_of())

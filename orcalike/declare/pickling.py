@@ -46,9 +46,8 @@ class _Methods:
         make, *rest = _reduced(self)
 
         def make_known(*args: Any) -> Any:
-            memo[id(self)] = made = make(
-                *args
-            )  # before its attributes are copied: they may refer to it
+            # Known before its attributes are copied: they may refer to it.
+            memo[id(self)] = made = make(*args)
             return made
 
         return copy.deepcopy(_Reduced((make_known, *rest)), memo)

@@ -35,9 +35,8 @@ class OutgoingLines:
 
     def send(self, report: ToLauncher) -> None:
         """Send a report, now or when it can be taken; from any thread. Nothing happens without a launcher."""
-        if (
-            self._descriptor() is None
-        ):  # also in a forked child, in which another thread may have had the lock
+        # None also in a forked child, in which another thread may have had the lock.
+        if self._descriptor() is None:
             return
         data = encode(report).encode(errors="backslashreplace")[: LINE_MAX - 1] + b"\n"
         with self._lock:

@@ -208,9 +208,8 @@ class _Launcher:
         while self.table.witness or self.relay.reading:
             self._turn()
         self._part()
-        if (
-            self.outcome is not None
-        ):  # ranks were ended; else they leave the terminal as they want it
+        # Ranks that were not ended leave the terminal as they want it.
+        if self.outcome is not None:
             self.terminal.put_back()
         self._say_goodbye()
         self._write_rest()

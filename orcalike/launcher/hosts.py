@@ -319,7 +319,7 @@ def _report(host: RemoteHost) -> HostReport:
 def assignments(
     listed: Sequence[ListedHost], plan: RunPlan, key: RunKey, via: Via, interface: str
 ) -> Iterator[Assignment]:
-    """What the agent on each host but this one is told first."""
+    """What the agent on each host but this one gets first."""
     towards = () if via == "ssh" else own_hosts()
     for node, host in enumerate(listed):
         if not is_this_host(host.name):

@@ -76,9 +76,8 @@ class Cache(Generic[K, V]):
     @orca.write
     def set(self, key: K, value: V, /, ttl: Duration | None = None) -> None:
         """Set the value of a key, for `ttl` seconds in place of the cache's own."""
-        lasts = (
-            self._ttl if ttl is None else in_seconds(ttl)
-        )  # which may raise: before any entry goes
+        # First, as it may raise: no entry has gone then.
+        lasts = self._ttl if ttl is None else in_seconds(ttl)
         self._entries.pop(key, None)
         if len(self._entries) >= self._maxsize:
             del self._entries[self._one_to_drop()]

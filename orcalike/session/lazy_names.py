@@ -13,7 +13,8 @@ def attributes(
 ) -> Callable[[str], Any]:
     """The `__getattr__` of a package: `modules` says which module has each of these names.
 
-    `submodules` are those of the package that are attributes of it though no program imports them. What it returns raises AttributeError for any other name, as Python does.
+    `submodules` are attributes of the package, too, though no program imports them. What it returns raises
+    AttributeError for any other name, as Python does.
     """
 
     def find(name: str) -> Any:

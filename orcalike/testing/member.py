@@ -87,9 +87,8 @@ class Member:
     def _say(self, number: int, is_error: bool, outcome: object) -> None:
         try:
             data = ForkingPickler.dumps(outcome)
-            if (
-                is_error
-            ):  # also one that is pickled may not come out: its class takes other arguments
+            # One that is pickled may not come out: its class takes other arguments.
+            if is_error:
                 ForkingPickler.loads(data)
         except Exception as error:  # noqa: BLE001 - it goes to the test
             instead = TypeError(

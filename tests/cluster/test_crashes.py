@@ -90,9 +90,8 @@ class Processes:
         """Have so many members, which write from now on."""
         at = "tcp:127.0.0.1:0" if self.way == "tcp" else f"unix:{self.programs.directory}/maker"
         options = {"size": count} | options
-        if (
-            self.way == "memory"
-        ):  # a member that is stopped holds up the others soon: when the order is full
+        # A member that is stopped holds up the others when the order is full: soon.
+        if self.way == "memory":
             self.programs.environment.setdefault(
                 "STACK", "PACK:XFER:ORDER(slots=1024):MBRSHIP:COM:unix"
             )

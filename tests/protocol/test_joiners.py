@@ -200,9 +200,8 @@ def test_joiners_that_end_before_they_are_in_keep_no_group_waiting() -> None:
         network.add(name)
         network.join(name, "a")
         for source, target in ((name, "a"), ("a", name), (name, "a")):
-            network.deliver(
-                source, target
-            )  # it asks, and no view can have it before b has answered a
+            # It asks, and no view can have it before b has answered a.
+            network.deliver(source, target)
     a = network.endpoints["a"]
     for name in "cde":
         network.call("a", partial(a.stack.link_down, network.link("a", name), "it has ended"))

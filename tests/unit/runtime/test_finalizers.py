@@ -187,6 +187,27 @@ def test_a_wait_of_what_the_core_lets_go(logs: tuple[Log, Log], group: orca.Grou
     assert log.add() >= 2
 
 
+def test_there_is_no_room_for_what_the_core_lets_go(
+    logs: tuple[Log, Log], group: orca.Group
+) -> None:
+    """Nothing makes any before this thread goes on: it does not wait."""
+    log, _ = logs
+    sent: list[int] = []
+
+    def input_of_the_stack(now: int) -> None:
+        def fill() -> None:
+            while True:
+                log.end.nowait()
+                sent.append(1)
+
+        with pytest.raises(orca.NestedWrite, match="would be for ever"):
+            fill()
+
+    group._session.pump.call(input_of_the_stack)
+    group.fence()
+    assert log.ended == len(sent) > 1
+
+
 def test_the_moment_in_a_finalizer(logs: tuple[Log, Log]) -> None:
     """It is that of the program: the operation's is not its own."""
     log, _ = logs
