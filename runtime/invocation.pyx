@@ -104,7 +104,9 @@ cdef class Invocation(Waitable):
         if self.invoker is not None and self.invoker.last is self:
             self.invoker.last, kept = None, self    # behind this nothing may hold it
         self.invoker = None
-        self.wake()
+        self.finished = True
+        if self.sleeper is not NULL or self.roused is not None:
+            self.wake()
         if self.waiters is not None:
             waiters, self.waiters = self.waiters, None
             for future in waiters:

@@ -7,11 +7,13 @@ from orcalike.runtime.degrees cimport Degrees
 from orcalike.runtime.invocation cimport Invocation, Invoker
 from orcalike.runtime.marshal cimport Codec
 from orcalike.runtime.operation cimport Operation
+from orcalike.runtime.plain cimport put
 from orcalike.runtime.receipts cimport Receipts
 from orcalike.runtime.replica cimport CLOSED, DROPPED, FAULTY, Replica
-from orcalike.runtime.room cimport Room
+from orcalike.runtime.room cimport SIMPLE_MAX, Room
 from orcalike.transport.drivers.driver cimport Driver
 from orcalike.transport.layers.pack cimport MESSAGES_MAX, Pack
+from orcalike.transport.wire.bytes cimport put_varint
 
 
 cdef class Sender(Invoker):
@@ -35,7 +37,9 @@ cdef class Sender(Invoker):
     cdef Invocation take(self, uint64_t ticket)
     cdef int lose_all(self, object error) except -1
     cdef Invocation commit_call(self, object replica, object operation, PyObject* const* args,
-                                Py_ssize_t count, PyObject* names, unsigned int wanted, bint waits)
+                                Py_ssize_t count, PyObject* names, unsigned int wanted, bint waits, bint awaited)
+    cdef bint cast_lone(self, Invocation invocation, Replica replica, Operation operation, PyObject* const* args,
+                        Py_ssize_t count, unsigned char degree, bint waits) except -1
     cdef int encode(self, Replica replica, Operation operation, PyObject* const* args,
                     Py_ssize_t count, PyObject* names, unsigned char degree) except -1
     cdef int encode_slow(self, Replica replica, Operation operation, PyObject* const* args,
@@ -89,6 +93,20 @@ cdef inline Invocation prepare(Sender sender, object replica, object operation):
     if invocation.replica is not replica:
         invocation.replica = replica
     return invocation
+
+
+cdef inline unsigned char* put_call(unsigned char* p, Replica replica, Operation operation, PyObject* const* args,
+                                    Py_ssize_t count) noexcept:
+    """Marshal a call of simple arguments into `SIMPLE_MAX` bytes; where it ends, or NULL if it has others."""
+    cdef unsigned char* stop = p + SIMPLE_MAX
+    cdef Py_ssize_t i
+    p = put_varint(p, replica.number)
+    p = put_varint(p, <uint32_t>operation.index << 1)
+    for i in range(count):
+        p = put(p, stop, args[i])
+        if p is NULL:
+            return NULL
+    return p
 
 
 cdef inline bint is_refused(Sender sender, Replica replica) noexcept:

@@ -29,7 +29,6 @@ from orcalike.runtime.invocation cimport GRACE, UNDER_WAY, Invocation, Invoker
 from orcalike.runtime.invocation cimport blocking, must_not_block, nanoseconds, refuse_loop
 from orcalike.runtime.local_reads cimport begin_read, catch_up, given_of, named_of
 from orcalike.runtime.operation cimport Operation
-from orcalike.runtime.plain cimport put
 from orcalike.runtime.receipts cimport Receipts
 from orcalike.runtime.replica cimport (
     CLOSED,
@@ -84,14 +83,17 @@ cdef class Sender(Invoker):
 
     cdef Invocation invoke_nowait(self, object replica, object operation, PyObject* const* args,
                                   Py_ssize_t count, PyObject* names, unsigned int wanted, bint awaited):
-        cdef Invocation invocation = self.commit_call(replica, operation, args, count, names, wanted, False)
+        cdef Invocation invocation = self.commit_call(replica, operation, args, count, names, wanted, False, awaited)
         self.last = invocation
         let_leave(self, awaited)
         return invocation
 
-    cdef Invocation commit_call(self, object replica, object operation, PyObject* const* args,
-                                Py_ssize_t count, PyObject* names, unsigned int wanted, bint waits):
-        """Put a write into the open packet; the caller sees to it that it leaves, and `waits` for its outcome."""
+    cdef Invocation commit_call(self, object replica, object operation, PyObject* const* args, Py_ssize_t count,
+                                PyObject* names, unsigned int wanted, bint waits, bint awaited):
+        """Send a write, or put it into the open packet: then the caller sees to it that it leaves.
+
+        `waits`: the caller waits for its outcome; `awaited`: it does, or a coroutine.
+        """
         cdef int degree = (<Operation>operation).degree
         cdef Invocation invocation
         if is_refused(self, <Replica>replica):
@@ -107,19 +109,42 @@ cdef class Sender(Invoker):
         if self.pack.is_full():
             self.room.wait(0)
         if self.history is not None:
-            return self.record_call(<Replica>replica, <Operation>operation, args, count, names,
-                                    degree, wanted)
+            return self.record_call(<Replica>replica, <Operation>operation, args, count, names, degree, wanted)
         invocation = prepare(self, replica, operation)
-        self.encode(<Replica>replica, <Operation>operation, args, count, names, degree)
-        issue(self, invocation, wanted)
+        if not (awaited and not wanted and names is NULL and self.cast_lone(
+                invocation, <Replica>replica, <Operation>operation, args, count, degree, waits)):
+            self.encode(<Replica>replica, <Operation>operation, args, count, names, degree)
+            issue(self, invocation, wanted)
         return invocation
+
+    cdef bint cast_lone(self, Invocation invocation, Replica replica, Operation operation, PyObject* const* args,
+                        Py_ssize_t count, unsigned char degree, bint waits) except -1:
+        """Put a call right into the order, where it runs at once (transport/fast.pyx); False if it is to be sent as others are."""
+        cdef unsigned char* p
+        cdef bint interrupted = True
+        if self.failure is not None or not operation.fits(count) or not self.driver.come_in(self.pack.core):
+            return False
+        p = self.pack.lone_room(SIMPLE_MAX, degree)
+        if p is not NULL:
+            p = put_call(p, replica, operation, args, count)
+        if p is NULL or not self.pack.cast_lone(p):
+            self.driver.go_out(None)
+            return False
+        issue(self, invocation, 0)
+        try:
+            self.driver.go_out(self.pack.core)
+            interrupted = False
+        finally:
+            if interrupted and waits and invocation.outcome == UNDER_WAY:
+                self.withdraw(invocation, "interrupted")
+        return True
 
     cdef object invoke(self, object replica, object operation, PyObject* const* args,
                        Py_ssize_t count, PyObject* names, int64_t timeout, unsigned int wanted):
         refuse_loop(operation)
         if timeout != NEVER:
             return self.invoke_within(replica, operation, args, count, names, timeout, wanted)
-        invocation = self.commit_call(replica, operation, args, count, names, wanted, True)
+        invocation = self.commit_call(replica, operation, args, count, names, wanted, True, True)
         outcome = self.await_outcome(invocation, NEVER, True)   # it leaves when this thread can receive
         if invocation.renew():
             self.spare = invocation
@@ -130,7 +155,7 @@ cdef class Sender(Invoker):
         """The same with a time limit, which holds while it waits for room, too."""
         cdef int64_t until = self.room.limit(self.driver, timeout)
         try:
-            invocation = self.commit_call(replica, operation, args, count, names, wanted, True)
+            invocation = self.commit_call(replica, operation, args, count, names, wanted, True, False)
         except RoomLacking:
             raise without_room(operation) from None
         finally:
@@ -141,19 +166,9 @@ cdef class Sender(Invoker):
                     Py_ssize_t count, PyObject* names, unsigned char degree) except -1:
         """Marshal a call into the open packet; simple arguments in place."""
         cdef unsigned char* p
-        cdef unsigned char* stop
-        cdef Py_ssize_t i
-        if (names is NULL and operation.fits(count)
-                and not (degree and self.pack.mixes(degree))):
-            p = self.pack.reserve(SIMPLE_MAX)
-            stop = p + SIMPLE_MAX
-            p = put_varint(p, replica.number)
-            p = put_varint(p, <uint32_t>operation.index << 1)
-            for i in range(count):
-                p = put(p, stop, args[i])
-                if p is NULL:
-                    break
-            else:
+        if names is NULL and operation.fits(count) and not (degree and self.pack.mixes(degree)):
+            p = put_call(self.pack.reserve(SIMPLE_MAX), replica, operation, args, count)
+            if p is not NULL:
                 if degree:
                     self.pack.raise_degree(degree)
                 return self.pack.commit(p)
@@ -185,12 +200,10 @@ cdef class Sender(Invoker):
         if named:
             given = (*given, named)
         body = self.codec.encode_slow(given, operation.title)
-        return self.commit_recorded(replica, operation, <uint32_t>operation.index << 1 | bool(named),
-                                    given, body, degree, wanted)
+        return self.commit_recorded(replica, operation, <uint32_t>operation.index << 1 | bool(named), given, body, degree, wanted)
 
-    cdef Invocation commit_recorded(self, Replica replica, object operation, uint32_t code,
-                                    tuple args, bytes body, unsigned char degree,
-                                    unsigned int wanted):
+    cdef Invocation commit_recorded(self, Replica replica, object operation, uint32_t code, tuple args, bytes body,
+                                    unsigned char degree, unsigned int wanted):
         """Put a message into the open packet once its invocation is on file."""
         cdef uint32_t number = 0 if replica is None else replica.number
         cdef Invocation invocation = prepare(self, replica, operation)
@@ -202,8 +215,7 @@ cdef class Sender(Invoker):
                     self.check(replica)     # the group may have gone meanwhile
                     issued = self.room.has(len(body))
                     if issued:
-                        self.history.invoked(self.pack.ticket, replica, name_of(operation), args,
-                                             body)
+                        self.history.invoked(self.pack.ticket, replica, name_of(operation), args, body)
                         self.commit(number, code, body, degree)
                         issue(self, invocation, wanted)
                 if not issued:
@@ -222,8 +234,7 @@ cdef class Sender(Invoker):
         memcpy(p, <const char*>body, len(body))
         self.pack.commit(p + len(body))
 
-    cpdef Invocation invoke_group(self, int code, tuple args, str what, unsigned int wanted=0,
-                                  int degree=-1):
+    cpdef Invocation invoke_group(self, int code, tuple args, str what, unsigned int wanted=0, int degree=-1):
         """Invoke what the group itself does; returns the invocation.
 
         Its degree is the group's where none is given.

@@ -290,6 +290,13 @@ cdef class Stack(Core):
         if self.handing is not None or self.todo is not None:
             self.settle()
 
+    cdef int hand_up_lone(self) except -1:
+        """Hand up what has gone past the layers in this input."""
+        self.top.hand_up_lone()
+        self.settle()
+        self.top.end_lone()
+        return self.settle() if self.todo is not None else 0
+
     # Outputs.
 
     @property

@@ -73,7 +73,17 @@ def test_drop_without_faults_changes_nothing() -> None:
 
 def test_the_interface_is_what_is_checked_here() -> None:
     called = {name for name in vars(Layer) if inspect.isroutine(getattr(Layer, name))}
-    others = {"start", "focus", "dump", "expire", "proceed", "woken", "catch_up", "stand_on"}
+    others = {
+        "start",
+        "fast",
+        "focus",
+        "dump",
+        "expire",
+        "proceed",
+        "woken",
+        "catch_up",
+        "stand_on",
+    }
     assert {name for name in called if not name.startswith("__")} == (
         {*DOWNCALLS, *UPCALLS} | others
     )

@@ -4,10 +4,13 @@ from libc.stdint cimport int64_t
 
 from orcalike.transport.drivers.driver cimport Waitable
 from orcalike.transport.drivers.links cimport Links
+from orcalike.transport.drivers.lock cimport Lock
 from orcalike.transport.stack cimport Stack
 
 
 cdef class Alarms(Links):
+    cdef Lock lock                  # held while something runs in a stack
+    cdef unsigned long inside       # the thread that has it; 0 where none has
     cdef bint shares_memory         # what a stack casts is ordered at once, by the thread that casts
     cdef bint has_poller            # a thread of its own, or an event loop, polls whenever there is something
 
@@ -18,6 +21,8 @@ cdef class Alarms(Links):
     cdef public int64_t doze_most   # ns, until it looks again: one that was stopped before it woke others does so late
     cdef Stack dozes_on             # the stack on whose futex one has dozed last
 
+    cdef int leave(self, Stack lone) except -1
+    cdef int call_back(self) except -1
     cdef int share_memory(self, Stack stack) except -1
     cdef int count_waiting(self, int threads) noexcept
     cdef bint may_doze(self)

@@ -14,11 +14,12 @@ from libc.stdint cimport int64_t
 from orcalike.transport.drivers.descriptors import Descriptors
 
 from orcalike.transport.drivers.deferral cimport drop_later, hold, interrupted, surface
-from orcalike.transport.drivers.driver cimport Waitable
+from orcalike.transport.drivers.driver cimport Waitable, monotonic
 from orcalike.transport.drivers.epoll_set cimport EPOLLIN
 from orcalike.transport.drivers.links cimport Links
+from orcalike.transport.drivers.lock cimport try_lock
 from orcalike.transport.drivers.threads cimport this_thread
-from orcalike.transport.layers.base cimport Futex
+from orcalike.transport.layers.base cimport Core, Futex
 from orcalike.transport.stack cimport Stack
 
 
@@ -73,6 +74,27 @@ cdef class Alarms(Links):
                     self.kick()
                     break
         return waitable.finished
+
+    cdef bint come_in(self, Core stack) except -1:
+        if not self.shares_memory or not try_lock(&self.lock):
+            return False
+        hold()
+        self.inside = this_thread()
+        self.now = monotonic()
+        (<Stack>stack).enter(self.now)
+        return True
+
+    cdef int go_out(self, Core lone) except -1:
+        self.leave(<Stack>lone)
+        return self.call_back() if self.callbacks else 0
+
+    cdef int leave(self, Stack lone) except -1:
+        """Send what is ready, and let others in; before that `lone`, if it is a stack, hands up what has gone past its layers."""
+        raise NotImplementedError
+
+    cdef int call_back(self) except -1:
+        """Call what had to wait until nothing runs in a stack."""
+        raise NotImplementedError
 
     cdef bint wait(self, Waitable waitable, int64_t until) except -1:
         """Wait until it is done (True) or the time has come."""

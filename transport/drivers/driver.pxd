@@ -3,6 +3,8 @@
 from cpython.pythread cimport PyThread_type_lock
 from libc.stdint cimport int64_t
 
+from orcalike.transport.layers.base cimport Core
+
 
 cdef int64_t monotonic() noexcept nogil
 
@@ -20,6 +22,8 @@ cdef class Waitable:
 cdef class Driver:
     cdef int kick(self) except -1
     cdef int kick_later(self) except -1
+    cdef bint come_in(self, Core stack) except -1
+    cdef int go_out(self, Core lone) except -1
     cdef int rouse(self, Waitable waitable) noexcept
     cdef int look_later(self) noexcept
     cdef bint cast_for(self, Waitable waitable) except -1

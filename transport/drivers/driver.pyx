@@ -18,7 +18,7 @@ from cpython.pythread cimport (
 from libc.stdint cimport int64_t
 
 from orcalike.transport.drivers.deferral cimport interrupted, surface
-from orcalike.transport.layers.base cimport NEVER
+from orcalike.transport.layers.base cimport NEVER, Core
 
 cdef extern from "pythread.h" nogil:
     int PyThread_acquire_lock_timed(PyThread_type_lock, long long microseconds, int intr)
@@ -156,6 +156,14 @@ cdef class Driver:
     cdef int kick_later(self) except -1:
         """The same, where that may wait until another thread gets to run, or the event loop's next turn."""
         return self.kick()
+
+    cdef bint come_in(self, Core stack) except -1:
+        """Begin an input of a stack whose order is in memory, if none is under way; `go_out` comes next."""
+        return False
+
+    cdef int go_out(self, Core lone) except -1:
+        """End it; `lone`: the stack, if a packet has gone past its layers, which is handed up now; or None."""
+        return 0
 
     cdef int rouse(self, Waitable waitable) noexcept:
         """Something that a thread waits for while it polls was done by another thread."""

@@ -4,13 +4,12 @@ from libc.stdint cimport int64_t
 
 from orcalike.transport.drivers.alarms cimport Alarms
 from orcalike.transport.drivers.epoll_set cimport epoll_event
-from orcalike.transport.drivers.lock cimport Lock
+from orcalike.transport.stack cimport Stack
 
 
 cdef class Pump(Alarms):
     cdef int outer                  # what the thread of its own waits on; -1 without one
     cdef int alarm                  # an eventfd that wakes the thread that polls
-    cdef Lock lock                  # held while something runs in a stack
     cdef bint polled                # a thread sleeps in, or handles, the epoll set
     cdef bint asleep                # that thread sleeps
     cdef bint kicked                # PACK has something to cast
@@ -19,7 +18,6 @@ cdef class Pump(Alarms):
     cdef int64_t timer_at           # when; NEVER if it has expired
     cdef int64_t due                # the stacks' next deadline when the last input was over
     cdef int64_t waits_until        # when the thread that waits in a call gives up; or NEVER
-    cdef unsigned long inside       # the thread that has `lock`; 0 where none has
     cdef unsigned long poller       # the thread that has the role, where `polled` is set
     cdef readonly object thread     # the same, a threading.Thread; or None
     cdef int away                   # threads whose place another one has taken, until they are back
@@ -33,13 +31,12 @@ cdef class Pump(Alarms):
     cdef int end_role(self) except -1
     cdef int serve(self) except -1
     cdef int wait_for_lock(self) except -1
-    cdef int leave(self) except -1
+    cdef bint has_more_than(self, Stack lone) except -1
     cdef int send_out(self) except -1
     cdef int let_in(self) except -1
     cdef int poll_once(self, bint sleeps) except -1
     cdef int poll(self, bint sleeps=?) except -1
     cdef int handle_all(self, epoll_event* events, int count) except -1
     cdef int handle_events(self, epoll_event* events, int count) except -1
-    cdef int call_back(self) except -1
     cdef int show(self, unsigned int events, int operation) except -1
     cdef fail(self, object error)

@@ -168,7 +168,7 @@ cdef class Pump(Alarms):
             if lost:
                 self.come_out()
             else:
-                self.leave()
+                self.leave(None)
 
     def call_within(self, seconds, function, *args):
         """The same, within so many seconds; says whether it was done in that time.
@@ -203,10 +203,10 @@ cdef class Pump(Alarms):
             wait_lock(&self.lock)
         return 0
 
-    cdef int leave(self) except -1:
-        """Send what is ready, and let others in."""
+    cdef int leave(self, Stack lone) except -1:
         try:
-            self.send_out()
+            if lone is None or self.has_more_than(lone):
+                self.send_out()
         except Relieved:
             return self.come_out()
         except BaseException as error:      # what the order has, and was not handed up, would be missing here
@@ -216,6 +216,12 @@ cdef class Pump(Alarms):
                 let_go(self)
             raise
         return self.let_in()
+
+    cdef bint has_more_than(self, Stack lone) except -1:
+        """Have a stack hand up what has gone past its layers; whether more has come of that, or others have something to cast."""
+        cdef uint64_t version = lone.beats_version
+        lone.hand_up_lone()
+        return self.kicked or lone.beats_version != version or not lone.out.is_empty()
 
     cdef int send_out(self) except -1:
         """Cast what is ready, and send what the stacks put out."""
@@ -254,7 +260,7 @@ cdef class Pump(Alarms):
         if try_lock(&self.lock):
             hold()
             self.inside = this_thread()
-            self.leave()
+            self.leave(None)
             if self.callbacks:
                 self.call_back()
         else:
@@ -334,7 +340,7 @@ cdef class Pump(Alarms):
             try:
                 self.fail(failure)
             finally:
-                self.leave()
+                self.leave(None)
         if self.callbacks:
             self.call_back()
         return 0
@@ -344,7 +350,6 @@ cdef class Pump(Alarms):
         return self.handle_all(NULL, LOOKS)
 
     cdef int call_back(self) except -1:
-        """Call what had to wait until nothing runs in a stack."""
         hold()
         try:
             while self.callbacks:

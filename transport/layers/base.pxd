@@ -95,6 +95,10 @@ cdef class Core:
     cdef int again_last(self, Layer layer) except -1
     cdef int stand_in(self, Layer former, Layer layer) except -1
 
+    cdef inline bint is_quiet(self) noexcept:
+        """Whether no layer has anything to do in this input."""
+        return self.todo is None and self.handing is None
+
     cdef inline Layer take_todo(self):
         """The layer that goes on next, which waits no longer; there is one."""
         cdef Layer layer = self.todo
@@ -126,6 +130,7 @@ cdef class Layer:
     cpdef cast(self, Message message)
     cpdef cast_packets(self)
     cdef bint has_packets(self) noexcept
+    cpdef object fast(self)
     cpdef send(self, Message message, tuple members)
     cpdef contact(self, Message message, str address)
     cpdef ack(self, Message message)
@@ -178,6 +183,8 @@ cdef class Layer:
     cpdef woken(self)
     cpdef catch_up(self)
     cdef int hand_up(self) except -1
+    cdef int hand_up_lone(self) except -1
+    cdef int end_lone(self) except -1
 
 
 cdef class End(Layer):

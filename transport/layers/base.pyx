@@ -171,6 +171,13 @@ cdef class Layer:
         """Whether `cast_packets` may have something to send."""
         return True
 
+    cpdef object fast(self):
+        """The order in memory that a packet can be put into past this layer in this view, and what layers put before it.
+
+        (SharedOrder, bytes), or None: this layer does something with casts, or cannot say.
+        """
+        return None
+
     cpdef send(self, Message message, tuple members):
         """Send to a subset of the view, given by their positions in it."""
         self.below.send(message, members)
@@ -388,6 +395,14 @@ cdef class Layer:
 
     cdef int hand_up(self) except -1:
         """Hand up what was kept for the end of the upcalls: `core.handing` is this layer."""
+        return 0
+
+    cdef int hand_up_lone(self) except -1:
+        """Hand up what has gone past the layers into the order, if it is the next one there."""
+        return 0
+
+    cdef int end_lone(self) except -1:
+        """That has run, and what came with it."""
         return 0
 
 

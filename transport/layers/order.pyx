@@ -103,6 +103,9 @@ cdef class EitherOrder(Layer):
             self.sequenced.settle()
             self.watch()
 
+    cpdef object fast(self):
+        return self.current.fast()
+
     cpdef object focus(self, str name):
         if name == self.name:
             return self

@@ -3,29 +3,22 @@
 from libc.stdint cimport uint32_t, uint64_t
 
 from orcalike.transport.layers.base cimport Layer
-from orcalike.transport.pack.degrees cimport DegreesOfMessages
+from orcalike.transport.pack.lone cimport LonePackets
 from orcalike.transport.wire.message cimport Message
 from orcalike.transport.wire.ring cimport Ring
 
 cdef enum:
     MESSAGES_MAX = 65536            # messages of a member that may be under way
 
-cdef class Pack(Layer):
-    cdef Message packet             # the open one, or None
+cdef class Pack(LonePackets):
     cdef Message kept               # one that was cast, and nothing holds any more; or None
     cdef Py_ssize_t packed          # messages in it
     cdef unsigned char open_degree  # the largest of their degrees
     cdef unsigned char next_degree  # of the message that is committed next
-    cdef unsigned char run_degree   # of the one before it
-    cdef DegreesOfMessages degrees  # of each message
     cdef Ring closed                # packets that are full
-    cdef readonly uint64_t ticket   # the next message's number: this member's own count
-    cdef readonly uint64_t returned # of these, how many were delivered here
     cdef readonly Py_ssize_t gathered   # bytes in packets that are closed and not cast yet
-    cdef readonly Py_ssize_t under_way  # bytes that were cast and not delivered here yet
     cdef readonly Py_ssize_t size   # a packet is closed at this size
     cdef readonly Py_ssize_t window_messages, window_bytes
-    cdef readonly Py_ssize_t fragment   # a packet of more bytes is cut
     cdef Message large              # a packet that is being cast part by part, or None
     cdef Py_ssize_t sent            # bytes of it that were cast
     cdef Py_ssize_t parts_under_way
@@ -35,7 +28,6 @@ cdef class Pack(Layer):
     cdef Py_ssize_t full_bytes      # what is small waits from here on
     cdef Py_ssize_t claims          # messages that wait for much room
     cdef int position                  # this member's position in the view
-    cdef bint ready                 # there is something to cast
     cdef bint gathers               # the open packet takes more messages, and leaves soon
     # What is handed up when the upcalls have returned: the packet that was begun, and what comes then:
     # packets, (self, packet of a sender that has left, `core.departed` as it was), (function, *args).
@@ -44,7 +36,6 @@ cdef class Pack(Layer):
     cdef uint64_t number            # of its first message
     cdef Py_ssize_t begin, at, end  # of its messages, and how far they were handed up
     cdef Ring agenda
-    cdef bint hands_up              # there is any of that
     cdef Layer next_handing         # the layer that hands up after this one, or None
     cdef tuple departed             # `core.departed` as it is, where the packet has another; else None
     cdef tuple members_above        # of the view that was handed up

@@ -1,20 +1,17 @@
 from typing import final
 
 from orcalike.transport.config import StackConfig
-from orcalike.transport.layers.base import Core, Layer
+from orcalike.transport.layers.base import Core
+from orcalike.transport.pack.lone import LonePackets
 from orcalike.transport.pack.pieces import PiecesToCome
 from orcalike.transport.view import Member, View
 
 @final
-class Pack(Layer):
-    ticket: int
-    returned: int
-    under_way: int
+class Pack(LonePackets):
     gathered: int
     size: int
     window_messages: int
     window_bytes: int
-    fragment: int
     def __init__(
         self,
         core: Core,

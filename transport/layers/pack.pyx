@@ -41,15 +41,16 @@ from libc.stdint cimport uint32_t
 from libc.string cimport memcpy, memset
 
 from orcalike.transport.degree cimport ALL, MAJORITY
-from orcalike.transport.layers.base cimport Core, Layer
+from orcalike.transport.layers.base cimport Core
 from orcalike.transport.drivers.look cimport ring_is_behind
 from orcalike.transport.pack.degrees cimport DegreesOfMessages
+from orcalike.transport.pack.lone cimport LonePackets
+from orcalike.transport.pack.packets cimport HEADER, end_message, is_part, message_in
 from orcalike.transport.wire.bytes cimport (
     VARINT_MAX,
     get_varint,
     load32,
     load64,
-    put_long_size,
     store32,
     store64,
 )
@@ -57,7 +58,6 @@ from orcalike.transport.wire.message cimport MESSAGE_MAX, NO_MESSAGES, Message, 
 from orcalike.transport.wire.ring cimport Ring
 
 cdef enum:
-    HEADER = 12
     PART_HEADER = 16
     PARTS_AHEAD = 8         # parts that are under way at a time
     SIZE_MAX = 1048576
@@ -71,7 +71,7 @@ cdef uint32_t PART = 0x80000000u
 
 
 @cython.final
-cdef class Pack(Layer):
+cdef class Pack(LonePackets):
     """Many small messages in one packet, a large one in many.
 
     `PACK(size=N)` closes a packet at N bytes; `messages=N` and `bytes=N` bound what this member
@@ -124,19 +124,11 @@ cdef class Pack(Layer):
 
     cdef int commit(self, unsigned char* stop) except -1:
         """The message that was marshalled from where `reserve` said up to `stop` is complete."""
-        cdef unsigned char* length = self.packet.base + self.packet.stop
-        cdef Py_ssize_t size = stop - length - 1
-        if size < 0x80:
-            length[0] = <unsigned char>size
-        else:
-            stop = put_long_size(length, <uint32_t>size)
+        stop = end_message(self.packet.base + self.packet.stop, stop)
         self.packet.stop = stop - self.packet.base
-        if self.next_degree != self.run_degree:
-            self.degrees.begin(self.ticket, self.next_degree, self.returned)
-            self.run_degree = self.next_degree
+        self.count(self.next_degree)
         self.next_degree = 0
         self.packed += 1
-        self.ticket += 1
         if self.packet.stop - self.packet.start >= self.size:
             self.close()
         elif self.under_way == 0:
@@ -216,7 +208,14 @@ cdef class Pack(Layer):
 
     cpdef cast(self, Message message):
         cdef Py_ssize_t size = message.size()
-        cdef unsigned char* p
+        cdef unsigned char* p = self.lone_room(size, message.degree)
+        if p is not NULL:
+            memcpy(p, message.data(), size)
+            if self.cast_lone(p + size):
+                self.lone_comes = True
+                self.announce()
+                self.core.schedule(self.fast_way.order)
+                return
         if message.degree:
             self.raise_degree(message.degree)
         p = self.reserve(size)
@@ -320,7 +319,7 @@ cdef class Pack(Layer):
             return
         packet.ticket = load64(header)
         packet.count = count = load32(header + 8)
-        if count & PART:
+        if is_part(count):
             self.up_part(packet, count & ~PART)
             return
         if packet.source < 0:
@@ -355,6 +354,9 @@ cdef class Pack(Layer):
 
     cdef int hand_up(self) except -1:
         """Hand up what is on the agenda, in its order."""
+        if self.lone_comes:
+            self.lone_comes = False
+            self.hand_up_lone()
         while True:
             if self.opened is not None:
                 self.hand_up_messages()
@@ -479,6 +481,7 @@ cdef class Pack(Layer):
         return 0
 
     cpdef up_view(self, object view, bytes cut):
+        self.knows_fast = False
         self.position = view.position(self.core.me.incarnation)
         self.members = view.members
         if self.partial:
@@ -571,26 +574,5 @@ cdef class Pack(Layer):
 
     cpdef dict dump(self):
         return {"messages": self.ticket - self.returned, "gathered": self.gathered,
-                "under_way": self.under_way, "partial": len(self.partial)}
-
-
-cdef Message message_in(Message packet, uint64_t ticket):
-    """The message of that number in a packet, which it borrows; None if it is not there."""
-    cdef const unsigned char* p = packet.data()
-    cdef const unsigned char* end = p + packet.size()
-    cdef uint32_t size
-    cdef uint64_t i
-    if packet.size() < HEADER or ticket < load64(p) or load32(p + 8) & PART:
-        return None
-    i = ticket - load64(p)
-    if i >= load32(p + 8):
-        return None
-    p += HEADER
-    while True:
-        p = get_varint(p, end, &size)
-        if p is NULL or size > <size_t>(end - p):
-            return None
-        if i == 0:
-            return Message.view(<unsigned char*>p, size)
-        i -= 1
-        p += size
+                "under_way": self.under_way, "partial": len(self.partial),
+                "past the layers": self.lone_casts}

@@ -43,7 +43,7 @@ from libc.string cimport memcpy, memset
 
 from orcalike.transport.degree cimport AVAILABLE
 from orcalike.transport.drivers.ring_segment cimport (
-    RING_FULL, RING_OUT, RING_ROWS, ring_advance, ring_append, ring_applied, ring_applied_own, ring_arm_eventfd,
+    RING_FULL, RING_OUT, RING_ROWS, ring_append, ring_applied, ring_applied_own, ring_arm_eventfd,
     ring_entry, ring_has_news, ring_is_in, ring_member, ring_next, ring_room, ring_wake,
 )
 from orcalike.transport.layers.base cimport NEVER, Core
@@ -56,12 +56,9 @@ from orcalike.transport.wire.message cimport Message
 from orcalike.transport.wire.ring cimport Ring
 
 cdef enum:
-    # A packet in the lane: degree (1) | is it a part (1) | 0 (2) | where the part begins (4) | the writer's clock (8) | body
-    HEADER = 16
     LOOKED_AGAIN = 5000000000       # ns: one that was to write to the alarm may have ended, and not be in the view
     ALL_OF_IT = -1
     INPUT_MOST = 16384              # bytes of others that one input delivers: sockets are looked at before the next
-    MUCH = 512                      # bytes of a packet of a member that writes much
 
 
 @cython.no_gc                           # a message refers to nothing
@@ -131,10 +128,6 @@ cdef class SharedOrder(MappedOrder):
             self.allowed += written * max(<Py_ssize_t>len(self.rows) - 1, 1)
         return 0
 
-    cdef bint may_cast(self) noexcept:
-        """Whether there is an order to append to."""
-        return self.may_append and not (self.frozen or self.at_fence or self.is_out or self.draining)
-
     cdef bint append(self, Message message, Py_ssize_t size, Py_ssize_t* sent) except -1:
         """Put a packet, behind what was `sent` of it, into the order, and deliver all up to it; False if there is no room.
 
@@ -172,9 +165,9 @@ cdef class SharedOrder(MappedOrder):
         """Write a packet, or its next part, into the own lane, and append it: 0, or what is in the way. `body`: where it is if whole."""
         cdef ring_member* m = &self.segment.member
         cdef Py_ssize_t left = whole - sent[0]
-        cdef uint32_t size = <uint32_t>min(left, <Py_ssize_t>m.packet_max - HEADER)
+        cdef uint32_t size = <uint32_t>min(left, <Py_ssize_t>m.packet_max - LANE_HEADER)
         cdef unsigned char* room = NULL
-        cdef int64_t found = ring_room(m, size + HEADER, &room)
+        cdef int64_t found = ring_room(m, size + LANE_HEADER, &room)
         if found == 0:
             memset(room, 0, 8)
             room[0] = message.degree
@@ -182,13 +175,13 @@ cdef class SharedOrder(MappedOrder):
                 room[1] = LAST if size == left else MORE
                 store32(room + 4, <uint32_t>sent[0])
             store64(room + 8, <uint64_t>self.core.wall)
-            memcpy(room + HEADER, message.base + message.stop - left, size)
-            found = ring_append(m, size + HEADER, 1)
+            memcpy(room + LANE_HEADER, message.base + message.stop - left, size)
+            found = ring_append(m, size + LANE_HEADER, 1)
         if found < 0:
             return <int>found
         sent[0] += size
         if size == whole:
-            body[0] = room + HEADER
+            body[0] = room + LANE_HEADER
         return 0
 
     cdef int submit_more(self) except -1:
@@ -246,6 +239,9 @@ cdef class SharedOrder(MappedOrder):
         """How many members with replicas count for resilience."""
         return self.holders.replicas
 
+    cpdef object fast(self):
+        return self, b""
+
     cpdef bint up_is_held_up(self):
         return (self.unordered.count > 0 or bool(self.lacking) or self.is_out or self.at_fence
                 or self.position >= 0 and not self.may_append or self.above.up_is_held_up())
@@ -285,15 +281,6 @@ cdef class SharedOrder(MappedOrder):
             self.appended = False
             ring_wake(&self.segment.member)
         self.listen()
-
-    cdef int advance(self) except -1:
-        """All that was taken has run: reads do not wait for it, and the others may overwrite it, if there is room for more here."""
-        cdef ring_member* m = &self.segment.member
-        m.handed = m.next
-        if self.has_credit and m.next != self.published:
-            self.published = m.next
-            ring_advance(m)
-        return 0
 
     cdef int listen(self) except -1:
         """Be woken by the next news, or look again soon where there was some."""
@@ -389,7 +376,7 @@ cdef class SharedOrder(MappedOrder):
         cdef Message message = None
         cdef int degree = 0, kind = WHOLE
         cdef uint64_t wall = 0
-        if not entry.kind and entry.size >= HEADER:
+        if not entry.kind and entry.size >= LANE_HEADER:
             degree, kind, wall = packet[0], packet[1], load64(packet + 8)
             message = self.copied(entry, kind)
         if not ring_is_in(m):           # else it may have been overwritten meanwhile
@@ -404,16 +391,10 @@ cdef class SharedOrder(MappedOrder):
 
     cdef int pass_up(self, Message message, int kind, int degree, unsigned row, uint64_t wall) except NO_CODE:
         """Take a packet in its place in the order, and hand it up if that makes it whole."""
-        self.delivered = True
-        if wall > self.stamp and <int64_t>wall > 0:
-            self.stamp = wall
+        self.note(wall)
         if kind == MORE:
             return 0
-        message.degree = degree
-        message.source = self.position_of[row]
-        message.seqno = self.next
-        message.stamp = self.stamp
-        self.next += 1
+        self.place(message, degree, row)
         self.core.mark("W11")
         self.above.up_cast(message)
         self.core.mark("W12")
@@ -422,12 +403,12 @@ cdef class SharedOrder(MappedOrder):
     cdef Message copied(self, ring_entry* entry, int kind):
         """A packet, as far as it has come; one of the own lane in place. None for a part that cannot be."""
         cdef const unsigned char* packet = entry.bytes
-        cdef Py_ssize_t size = <Py_ssize_t>entry.size - HEADER
+        cdef Py_ssize_t size = <Py_ssize_t>entry.size - LANE_HEADER
         if kind != WHOLE:
-            return self.incoming.add(entry.row, kind, load32(packet + 4), packet + HEADER, size)
+            return self.incoming.add(entry.row, kind, load32(packet + 4), packet + LANE_HEADER, size)
         if entry.row == self.segment.member.row:
-            return self.incoming.in_place(<unsigned char*>packet + HEADER, size)
-        return self.incoming.copy(self.next, packet + HEADER, size)
+            return self.incoming.in_place(<unsigned char*>packet + LANE_HEADER, size)
+        return self.incoming.copy(self.next, packet + LANE_HEADER, size)
 
     cdef int stopped_at(self, int found) except -1:
         """There is an entry that is not to be delivered."""

@@ -1,0 +1,145 @@
+"""Writes that go past the layers, where nothing is before them in an order in shared memory (H81)."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import threading
+from types import FrameType
+from typing import cast
+
+import pytest
+
+import orcalike as orca
+
+LIMIT = 30
+
+
+@orca.shared
+class Log:
+    """What was added, in its order."""
+
+    def __init__(self) -> None:
+        self.entries: list[object] = []
+        self.open = False
+
+    @orca.write
+    def add(self, entry: object) -> int:
+        self.entries.append(entry)
+        return len(self.entries)
+
+    @orca.write
+    def refuse(self, why: str) -> None:
+        raise ValueError(why)
+
+    @orca.write
+    def unlock(self) -> None:
+        self.open = True
+
+    @orca.write
+    def enter(self) -> int:
+        """Waits until it is unlocked."""
+        self.entries.append("entered")
+        return len(self.entries)
+
+    @enter.when
+    def _(self) -> bool:
+        return self.open
+
+    @orca.read
+    def all(self) -> list[object]:
+        return [*self.entries]
+
+
+def past(group: orca.Group) -> int:
+    """How many messages of this member have gone past the layers."""
+    return cast("int", group._session.stack.dump()["PACK"]["past the layers"])
+
+
+def went_past(group: orca.Group, order: str, before: int, expected: int) -> bool:
+    """Whether so many have, since there were `before`; over a sequencer none does."""
+    return past(group) - before == (expected if order == "RING" else 0)
+
+
+def test_writes_that_wait_do(group: orca.Group, order: str) -> None:
+    log = group.share(Log, "log")
+    before = past(group)
+    assert [log.add(entry) for entry in (1, "two", None, (3, b"four"))] == [1, 2, 3, 4]
+    assert went_past(group, order, before, 4)
+    assert log.all() == [1, "two", None, (3, b"four")]
+
+
+async def test_writes_that_are_awaited_do(group: orca.Group, order: str) -> None:
+    log = await group.share.aio(Log, "log")
+    before = past(group)
+    assert [await log.add.aio(entry) for entry in range(5)] == [1, 2, 3, 4, 5]
+    assert went_past(group, order, before, 5)
+    together = await asyncio.gather(*[log.add.aio(entry) for entry in range(5, 10)])
+    assert together == [6, 7, 8, 9, 10]
+    assert log.all() == list(range(10))
+
+
+def test_what_is_large_or_named_does_not(group: orca.Group, order: str) -> None:
+    log = group.share(Log, "log")
+    before = past(group)
+    assert log.add({"a": [1]}) == 1
+    assert log.add(entry=2) == 2
+    assert log.add("x" * 5000) == 3
+    assert went_past(group, order, before, 1)
+    with pytest.raises(TypeError, match="add"):
+        log.add()  # type: ignore[call-arg]
+    assert log.add(4) == 4
+
+
+def test_what_was_sent_before_without_waiting_comes_first(group: orca.Group) -> None:
+    log = group.share(Log, "log")
+    for number in range(100):
+        log.add.nowait(2 * number)
+        assert log.add(2 * number + 1) == 2 * number + 2
+    assert log.all() == list(range(200))
+
+
+def test_what_an_operation_raises_is_raised_with_its_note(group: orca.Group, order: str) -> None:
+    log = group.share(Log, "log")
+    before = past(group)
+    with pytest.raises(ValueError, match="no room") as raised:
+        log.refuse("no room")
+    assert raised.value.__notes__ == ["in Log.refuse of 'log'"]
+    assert went_past(group, order, before, 1)
+    assert log.add(1) == 1
+
+
+def test_a_call_whose_guard_does_not_hold_waits_as_ever(group: orca.Group) -> None:
+    log = group.share(Log, "log")
+    seen: list[int] = []
+    thread = threading.Thread(target=lambda: seen.append(log.enter()))
+    thread.start()
+    for number in range(50):
+        log.add(number)
+    log.unlock()
+    thread.join(LIMIT)
+    assert len(seen) == 1
+    assert log.all().count("entered") == 1
+
+
+def test_one_that_a_signal_interrupts_while_its_guard_does_not_hold_is_withdrawn(
+    group: orca.Group,
+) -> None:
+    log = group.share(Log, "log")
+
+    def raise_it(number: int, frame: FrameType | None) -> None:
+        raise InterruptedError
+
+    former = signal.signal(signal.SIGUSR2, raise_it)
+    timer = threading.Timer(
+        0.1, signal.pthread_kill, (threading.main_thread().ident, signal.SIGUSR2)
+    )
+    timer.start()
+    try:
+        with pytest.raises(InterruptedError):
+            log.enter()
+    finally:
+        timer.join()
+        signal.signal(signal.SIGUSR2, former)
+    log.unlock()
+    assert log.add(1) == 1, "it did not run"

@@ -1,0 +1,37 @@
+"""A message that is alone, put into the order past the layers."""
+
+from libc.stdint cimport uint64_t
+
+from orcalike.transport.fast cimport Fast
+from orcalike.transport.layers.base cimport Layer
+from orcalike.transport.pack.degrees cimport DegreesOfMessages
+from orcalike.transport.wire.message cimport Message
+
+
+cdef class LonePackets(Layer):
+    cdef readonly uint64_t ticket   # the next message's number: this member's own count
+    cdef readonly uint64_t returned # of these, how many were delivered here
+    cdef readonly Py_ssize_t under_way  # bytes that were cast and not delivered here yet
+    cdef readonly Py_ssize_t fragment   # a packet of more bytes is cut
+    cdef DegreesOfMessages degrees  # of each message
+    cdef unsigned char run_degree   # of the message that was counted last
+    cdef Message packet             # the open one, or None
+    cdef bint ready                 # there is something to cast
+    cdef bint hands_up              # there is something to hand up
+    cdef Fast fast_way              # past the layers below in this view; or None
+    cdef bint knows_fast            # whether there is one was found out
+    cdef unsigned char* lone        # a packet that is written there
+    cdef unsigned char lone_degree  # its degree
+    cdef bint lone_comes            # it is in the order, and to be handed up with all else
+    cdef uint64_t lone_casts        # how many there were
+
+    cdef inline int count(self, unsigned char degree) except -1:
+        """There is one message more, of that degree."""
+        if degree != self.run_degree:
+            self.degrees.begin(self.ticket, degree, self.returned)
+            self.run_degree = degree
+        self.ticket += 1
+        return 0
+
+    cdef unsigned char* lone_room(self, Py_ssize_t size, unsigned char degree) except? NULL
+    cdef bint cast_lone(self, unsigned char* stop) except -1

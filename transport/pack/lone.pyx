@@ -1,0 +1,72 @@
+# cython: allow_none_for_extension_args=False
+"""A message that is alone, put into the order past the layers (transport/fast.pyx): PACK's part of that.
+
+It is a packet of one message, as it is if it goes through the layers: with the same bytes, at its place in the order. It is
+handed up at once if it is the next one there, and nothing waits to be handed up.
+"""
+
+from libc.stdint cimport uint32_t
+
+from orcalike.transport.fast cimport Fast
+from orcalike.transport.layers.base cimport Layer
+from orcalike.transport.pack.packets cimport HEADER, end_message
+from orcalike.transport.wire.bytes cimport VARINT_MAX, get_varint, store32, store64
+from orcalike.transport.wire.message cimport Message
+
+
+cdef class LonePackets(Layer):
+    """What this member has cast, by number; and casts that meet nothing before them."""
+
+    cdef unsigned char* lone_room(self, Py_ssize_t size, unsigned char degree) except? NULL:
+        """Room in the order for a message of up to `size` bytes, if nothing is before it or in its way; else NULL.
+
+        Nothing else may happen until `cast_lone`.
+        """
+        cdef unsigned char* p = NULL
+        if not self.knows_fast:
+            self.knows_fast = True
+            found = self.below.fast()
+            self.fast_way = None if found is None else Fast(*found)
+        if self.fast_way is not None and size <= self.fragment:
+            p = self.fast_way.room(HEADER + VARINT_MAX + size, degree)
+        # What comes before has let no other thread in since that.
+        if (p is NULL or self.ticket != self.returned or self.packet is not None or self.hands_up
+                or not self.core.is_quiet()):
+            return NULL
+        self.lone, self.lone_degree = p, degree
+        return p + HEADER + 1
+
+    cdef bint cast_lone(self, unsigned char* stop) except -1:
+        """The message that was marshalled up to `stop` is complete: put it into the order. False if there is no place for it now.
+
+        `hand_up_lone` comes next.
+        """
+        stop = end_message(self.lone + HEADER, stop)
+        store64(self.lone, self.ticket)
+        store32(self.lone + 8, 1)
+        if not self.fast_way.append(stop - self.lone):
+            return False
+        self.count(self.lone_degree)
+        self.under_way = stop - self.lone
+        self.lone_casts += 1
+        return True
+
+    cdef int hand_up_lone(self) except -1:
+        cdef Message packet = self.fast_way.take()
+        cdef uint32_t size
+        if packet is None:
+            return 0
+        packet.ticket, packet.count = self.returned, 1
+        packet.start = get_varint(packet.base + HEADER, packet.base + packet.stop, &size) - packet.base
+        self.under_way = 0
+        self.returned += 1
+        if self.packet is not None:     # what was cast since waits for it
+            self.ready = True
+            self.core.again(self)
+        self.core.mark("W11")
+        self.above.up_cast(packet)      # the last that is done with it: another thread may go on meanwhile
+        self.core.mark("W12")
+        return 0
+
+    cdef int end_lone(self) except -1:
+        return self.fast_way.end() if self.fast_way is not None else 0
