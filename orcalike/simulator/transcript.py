@@ -162,6 +162,8 @@ def describe_effect(effect: Effect, names: Mapping[int, str], view: View) -> str
             return f"failpoint {step}"
         case effects.InstallView(after, cut):
             return f"install {_shown('', after, names)}+{len(cut)}B"
+        case effects.GoOut(after, _):
+            return f"go out, as others went on with {_shown('', after, names)}"
         case effects.Grant(granting):
             return "grant leases" if granting else "grant no more leases"
         case effects.Wake(at):

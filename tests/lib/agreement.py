@@ -15,6 +15,7 @@ from orcalike.transport.membership.effects import (
     Continue,
     Effect,
     Freeze,
+    GoOut,
     Grant,
     InstallView,
     Refuse,
@@ -40,6 +41,13 @@ FIRST = 1, 1, 0
 def flush(ballot: int) -> Flush:
     """A coordinator's first message."""
     return Flush(ballot, b"\x01", ())
+
+
+class Sender:
+    """The other end of a link to a member."""
+
+    def __init__(self, member: Member) -> None:
+        self.incarnation, self.address, self.position = member.incarnation, member.address, -1
 
 
 class Port:
@@ -70,6 +78,8 @@ class Port:
         self.contacted: list[tuple[str, ControlMessage]] = []
         self.views: list[View] = []
         self.blocks: list[tuple[tuple[Member, ...], str]] = []
+        self.out_by: View | None = None
+        """The view that others went on with without it, by the word by which it is out."""
         self.denied: str | None = None
         self.agreement = Agreement(self, me, {"size": 3}, self.leases)
         self.step(events.Installed(Value(view, b"")))
@@ -144,6 +154,9 @@ class Port:
                     self.step(events.Installed(Value(view, cut)))
                 else:
                     self.step(events.Exited())
+            case GoOut(view):
+                self.out_by = view
+                self.step(events.Exited())
             case Grant(granting):
                 self.granting = granting
                 if not granting:
@@ -183,6 +196,10 @@ class Port:
 
     def ask_leave(self, incarnation: int) -> None:
         self.step(events.LeaveAsked(incarnation))
+
+    def notified_out(self, view: View, sender: Member | None, *, leaves: bool) -> None:
+        """An endpoint says that the group has gone on without this member."""
+        self.step(events.WentOn(view, None if sender is None else Sender(sender), leaves))
 
     def reset(self, minimum: int) -> str | None:
         """Why it is not reset."""

@@ -434,9 +434,7 @@ cdef class Mbrship(Layer):
         if self.view is None:
             self.exit("expelled: the group had let this member in, and went on without it")
         elif view.is_after(self.view):
-            self.left_behind.went_on(view, self.view, self.me.incarnation)
-            self.exit(f"expelled: {view} went on without this member")
-            self.others.say_gone(self.peer_of(message), self.core.now, has_left=self.leaves)
+            self.step(events.WentOn(view, self.peer_of(message), self.leaves))
 
     # The agreement: its steps, what follows from them, and what it asks.
 
@@ -460,6 +458,10 @@ cdef class Mbrship(Layer):
                 self.above.up_supply(it.piece)
             case effects.InstallView():
                 self.install(it.view, it.cut)
+            case effects.GoOut():
+                self.left_behind.went_on(it.view, self.view, self.me.incarnation)
+                self.exit(f"expelled: {it.view} went on without this member")
+                self.others.say_gone(it.sender, self.core.now, has_left=self.leaves)
             case effects.Grant():
                 self.core.lease = self.key if it.granting and not self.core.rests else 0
                 self.core.beats_version += 1

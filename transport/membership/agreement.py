@@ -35,6 +35,7 @@ from orcalike.transport.membership.effects import (
     Continue,
     Effect,
     Freeze,
+    GoOut,
     Refuse,
     RefuseReset,
     Schedule,
@@ -162,6 +163,9 @@ class Agreement:
             case events.LeasesEnded(granted):
                 if self.coordinator.leases_ended(granted):
                     self._out.append(Schedule())
+            case events.WentOn():
+                self.participant.notice = event
+                self._go_out()
             case events.Suspected() | events.Expelled() | events.Hangs() | events.Unsettled():
                 self._learn(event)
             case events.JoinAsked() | events.LeaveAsked() | events.ResetAsked():
@@ -213,7 +217,7 @@ class Agreement:
 
     def _proceed(self) -> None:
         known, participant, coordinator = self.known, self.participant, self.coordinator
-        if known.view is None:
+        if known.view is None or self._go_out():
             return
         deferred = participant.deferred
         for position in sorted(deferred, key=lambda each: deferred[each].ballot, reverse=True):
@@ -227,6 +231,15 @@ class Agreement:
             coordinator.go_on()
         elif self._has_reason():
             coordinator.begin()
+
+    def _go_out(self) -> bool:
+        """Be out by another one's word, if that counts by now."""
+        notice = self.participant.notice
+        if notice is None or not self.participant.is_out_by_notice():
+            return False
+        self.participant.notice = None
+        self._out.append(GoOut(notice.view, notice.sender))
+        return True
 
     def _has_reason(self) -> bool:
         """Whether a change of view is due."""

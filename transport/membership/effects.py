@@ -7,10 +7,15 @@ before the rest.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from orcalike.transport.errors import ProtocolError
 from orcalike.transport.membership.messages import ControlMessage
 from orcalike.transport.record import Record
 from orcalike.transport.view import Member, View
+
+if TYPE_CHECKING:
+    from orcalike.transport.membership.events import Endpoint
 
 
 class Send(Record):
@@ -42,6 +47,13 @@ class InstallView(Record):
 
     view: View
     cut: bytes
+
+
+class GoOut(Record):
+    """The group has gone on with that view without this member, as an endpoint has said, which is answered."""
+
+    view: View
+    sender: Endpoint | None
 
 
 class Grant(Record):
@@ -110,6 +122,7 @@ Effect = (
     | Freeze
     | Supply
     | InstallView
+    | GoOut
     | Grant
     | Wake
     | Seek

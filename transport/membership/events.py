@@ -2,11 +2,26 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from orcalike.transport.membership.messages import ControlMessage, Value
 from orcalike.transport.record import Record
-from orcalike.transport.view import Member
+from orcalike.transport.view import Member, View
+
+if TYPE_CHECKING:
+
+    class Endpoint(Protocol):
+        """The other end of a link that has greeted, and can be answered."""
+
+        @property
+        def incarnation(self) -> int: ...
+
+        @property
+        def address(self) -> str: ...
+
+        @property
+        def position(self) -> int:
+            """Its position in the present view; -1 outside."""
 
 
 class Received(Record):
@@ -80,6 +95,15 @@ class Expelled(Record):
     incarnations: tuple[int, ...]
 
 
+class WentOn(Record):
+    """An endpoint says that the group has gone on with a later view without this member, which `leaves`, or does not."""
+
+    view: View
+    sender: Endpoint | None
+    """None if it cannot be answered."""
+    leaves: bool
+
+
 class Hangs(Record):
     """A member did not answer for `slow_timeout`."""
 
@@ -123,6 +147,7 @@ Event = (
     | Suspected
     | Died
     | Expelled
+    | WentOn
     | Hangs
     | Overdue
     | Unsettled

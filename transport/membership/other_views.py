@@ -40,19 +40,7 @@ JOINERS_MAX = 1024
 
 
 if TYPE_CHECKING:
-
-    class Endpoint(Protocol):
-        """The other end of a link that has greeted; None if it cannot be answered."""
-
-        @property
-        def incarnation(self) -> int: ...
-
-        @property
-        def address(self) -> str: ...
-
-        @property
-        def position(self) -> int:
-            """Its position in the present view; -1 outside."""
+    from orcalike.transport.membership.events import Endpoint
 
     class Port(Protocol):
         """What this needs of the layer that it works for."""

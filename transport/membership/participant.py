@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from orcalike.transport.application_state import State
 from orcalike.transport.degree import MEMBERS_MAX
+from orcalike.transport.membership import events
 from orcalike.transport.membership.effects import Effect, Freeze, Mark, ReportBlocked, Send
 from orcalike.transport.membership.knowledge import Knowledge
 from orcalike.transport.membership.messages import (
@@ -51,6 +52,8 @@ class Participant:
         """What is to be accepted as soon as its whole cut is here."""
         self.deferred: dict[int, Flush] = {}
         """The last FLUSH of each position whose time has not come."""
+        self.notice: events.WentOn | None = None
+        """The last word that the group has gone on without this member, which is not out yet."""
         self._mark = b""
         """What the coordinator holds."""
 
@@ -132,6 +135,23 @@ class Participant:
             if self.accepted is not None and self.accepted[0] == self.promised:
                 self.out.append(Send(position, Accept(self.promised)))
 
+    def is_out_by_notice(self) -> bool:
+        """Whether this member is out by another one's word.
+
+        One that leaves has the outcome from the member whose ballot it has promised, which asks it before it decides,
+        and sends it all that comes before the view without it. Those that are in that view may be faster, as on a
+        machine that is busy: that it has left is no expulsion. Their word counts if that member is out itself, as
+        seen here, or has nothing better to say.
+        """
+        notice, view = self.notice, self.known.view
+        if notice is None or view is None:
+            return False
+        if not notice.leaves or not self.promised or self.coordinator == self.known.position:
+            return True
+        coordinator = view.members[self.coordinator].incarnation
+        is_sender = notice.sender is not None and notice.sender.incarnation == coordinator
+        return is_sender or self.known.is_out(coordinator)
+
     def notified_blocked(self, blocked: Blocked) -> None:
         """The coordinator says that those that have reported may not go on."""
         assert self.known.view is not None
@@ -146,3 +166,4 @@ class Participant:
         self.promised = self.highest = 0
         self.accepted = self.proposal = None
         self.deferred = {}
+        self.notice = None
