@@ -6,11 +6,13 @@ import asyncio
 import signal
 import threading
 from types import FrameType
-from typing import cast
+from typing import Any, cast
 
 import pytest
 
 import orcalike as orca
+from orcalike.testing import Members
+from tests.lib.processes import until
 
 LIMIT = 30
 
@@ -54,6 +56,17 @@ class Log:
 def past(group: orca.Group) -> int:
     """How many messages of this member have gone past the layers."""
     return cast("int", group._session.stack.dump()["PACK"]["past the layers"])
+
+
+def order_of(group: orca.Group) -> Any:
+    """What its order in memory is like."""
+    return group._session.stack.dump()["RING"]
+
+
+def wants_to_be_woken(group: orca.Group) -> bool:
+    """Whether a thread of this member sleeps until there is news."""
+    order = order_of(group)
+    return any(row["wants to be woken"] for row in order["rows"] if row["row"] == order["row"])
 
 
 def went_past(group: orca.Group, order: str, before: int, expected: int) -> bool:
@@ -143,3 +156,23 @@ def test_one_that_a_signal_interrupts_while_its_guard_does_not_hold_is_withdrawn
         signal.signal(signal.SIGUSR2, former)
     log.unlock()
     assert log.add(1) == 1, "it did not run"
+
+
+def test_a_thread_of_another_member_that_sleeps_is_woken(monkeypatch: pytest.MonkeyPatch) -> None:
+    """By the write itself, before it returns."""
+    monkeypatch.setenv("ORCALIKE_CHECK", "none")
+    members = Members(2, LIMIT)
+    try:
+        here, there = members
+        log = here.share(Log, "log")
+        seen: list[int] = []
+        thread = threading.Thread(target=lambda: seen.append(there.find(Log, "log").enter()))
+        thread.start()
+        until(lambda: wants_to_be_woken(there), "it sleeps")
+        wakes, before = order_of(here)["wakes"], past(here)
+        log.unlock()
+        assert (order_of(here)["wakes"], past(here)) == (wakes + 1, before + 1)
+        thread.join(LIMIT)
+        assert seen == [1]
+    finally:
+        members.close()
