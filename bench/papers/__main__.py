@@ -30,6 +30,7 @@ EXPERIMENTS = {
     "D23": "latency",
     "D24": "senders",
     "H86": "layering",
+    "H87": "fast",
     "H91": "rounds",
     "H94": "rounds",
     "H93": "ordering",

@@ -1,4 +1,4 @@
-"""What each member of a group with a stack of its own runs in A54 and H86.
+"""What each member of a group with a stack of its own runs in A54, H86 and H87.
 
     orcalike run --sequencer rank -n 2 bench/papers/stack_member.py STACK
 

@@ -76,7 +76,7 @@ cdef class Pack(LonePackets):
 
     `PACK(size=N)` closes a packet at N bytes; `messages=N` and `bytes=N` bound what this member
     may have under way, not ordered yet; one that is larger than that goes alone. One of more than
-    `fragment=N` bytes is cut.
+    `fragment=N` bytes is cut. `fast=0`: nothing goes past the layers below.
     """
 
     name = "PACK"
@@ -84,7 +84,7 @@ cdef class Pack(LonePackets):
     gives = frozenset({"PACKED"})
 
     def __init__(self, Core core, config, me, size=16384, messages=65536, bytes=8388608,
-                 fragment=65536):
+                 fragment=65536, fast=1):
         super().__init__(core)
         if size < 1 or messages < 1 or bytes < 1 or not 0 < fragment <= MESSAGE_MAX:
             raise ValueError("PACK needs a size, a number of messages and of bytes above 0")
@@ -92,6 +92,7 @@ cdef class Pack(LonePackets):
             raise ValueError(f"PACK takes a size of {SIZE_MAX} bytes, {MESSAGES_MAX} messages and "
                              f"{BYTES_MAX} bytes at the most")
         self.fragment = fragment
+        self.may_pass = fast
         self.partial = {}
         self.size = size
         self.window_messages = messages

@@ -18,6 +18,7 @@ cdef class LonePackets(Layer):
     cdef Message packet             # the open one, or None
     cdef bint ready                 # there is something to cast
     cdef bint hands_up              # there is something to hand up
+    cdef bint may_pass              # messages may go past the layers below
     cdef Fast fast_way              # past the layers below in this view; or None
     cdef bint knows_fast            # whether there is one was found out
     cdef unsigned char* lone        # a packet that is written there

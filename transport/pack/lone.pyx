@@ -25,7 +25,7 @@ cdef class LonePackets(Layer):
         cdef unsigned char* p = NULL
         if not self.knows_fast:
             self.knows_fast = True
-            found = self.below.fast()
+            found = self.below.fast() if self.may_pass else None
             self.fast_way = None if found is None else Fast(*found)
         if self.fast_way is not None and size <= self.fragment:
             p = self.fast_way.room(HEADER + VARINT_MAX + size, degree)
