@@ -75,6 +75,25 @@ def test_bad_connections_are_logged_once_a_second_with_a_count() -> None:
     assert complaints.deadline() is None
 
 
+def test_a_line_that_a_log_leaves_out_is_not_counted_in_one_that_it_shows() -> None:
+    """Programs show warnings, and no line of the level INFO."""
+    shown: list[str] = []
+    complaints = Complaints(
+        lambda level, text: shown.append(text) if level >= logging.WARNING else None
+    )
+    for number in range(5):
+        complaints.say(logging.INFO, f"usual {number}", EVERY + number)
+    assert complaints.deadline() == 2 * EVERY
+    complaints.say(logging.WARNING, "bad", EVERY + 5)
+    assert shown == ["bad"]
+    complaints.say(logging.WARNING, "bad as well", EVERY + 6)
+    complaints.count(2 * EVERY)
+    assert complaints.deadline() == 2 * EVERY + 5
+    complaints.count(2 * EVERY + 5)
+    assert shown == ["bad", "1 more connection refused since"]
+    assert complaints.deadline() is None
+
+
 def test_connections_for_a_group_that_is_not_here_are_counted_too() -> None:
     lines: list[str] = []
     listening, address = sockets.listen("tcp:127.0.0.1:0")
