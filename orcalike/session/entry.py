@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 
 from orcalike.errors import AuthenticationError, ConfigMismatch, JoinFailed
 from orcalike.session.names import Lookup, has_name, numeric
@@ -148,8 +148,11 @@ class Entry:
                 "keygen --list shows its ids)"
             )
 
-    def why_out(self, donors: tuple[Member, ...]) -> str | None:
-        """Why it is not in yet, as far as is known; one of `donors` is to give it the state."""
+    def why_out(self, donors: tuple[Member, ...], reached: Collection[str] = ()) -> str | None:
+        """Why it is not in yet, as far as is known; one of `donors` is to give it the state.
+
+        `reached` are the addresses of those that have greeted: their group has this name, and may be blocked.
+        """
         if donors:
             givers = str(donors[0]) if len(donors) == 1 else f"one of {listed(donors)}"
             return f"the group's state has not come yet: {givers} is to give it"
@@ -158,19 +161,31 @@ class Entry:
         targets = self._targets()
         if not targets:
             return None
-        answer = f"no answer from {', '.join(targets)} for the group {self._name!r}"
+        there = [target for target in targets if target in reached]
+        silent = [target for target in targets if target not in reached]
+        known = (
+            f"{listed(there)} {'was' if len(there) == 1 else 'were'} reached, and this process "
+            f"was not let into the group {self._name!r} yet, as while that is blocked"
+        )
+        answer = f"no answer from {', '.join(silent)} for the group {self._name!r}"
+        if there:
+            return f"{known}; {answer}" if silent else known
         if self._last_trouble == CLOSED:
             answer += f": {CLOSED}, as a process does whose group has another name"
         return answer
 
     def too_late(
-        self, timeout: float | None, view: View | None, donors: tuple[Member, ...]
+        self,
+        timeout: float | None,
+        view: View | None,
+        donors: tuple[Member, ...],
+        reached: Collection[str] = (),
     ) -> JoinFailed:
         """The time is over; `view` is the one that this process is in, if it is in one."""
         missing = ""
         if view is not None:
             missing = f"; in it are {listed(view.replicas)}"
-        elif why := self.why_out(donors):
+        elif why := self.why_out(donors, reached):
             missing = f"; {why}"
         if self._last_trouble and self._last_trouble not in missing:
             missing += (

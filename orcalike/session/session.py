@@ -235,8 +235,10 @@ class Session:
             self.pump.call(self._endpoint.ask, self.stack, addresses)
 
     def _too_late(self, timeout: float | None) -> JoinFailed:
-        donors = self.stack.awaited_donors()
-        return self._entry.too_late(timeout, self.view if self._is_in else None, donors)
+        return self._entry.too_late(timeout, self.view if self._is_in else None, *self._way_in())
+
+    def _way_in(self) -> tuple[tuple[Member, ...], list[str]]:
+        return self.stack.awaited_donors(), self.stack.bottom.non_members()
 
     def _say_waiting(self, what: str) -> None:
         """Joining, leaving, or a reset has taken long: say what it waits for."""
@@ -248,7 +250,7 @@ class Session:
             elif self.options.size is not None and len(self.view.replicas) < self.options.size:
                 why = f"{len(self.view.replicas)} of {self.options.size} members are in"
         if why is None and not self._is_in:
-            why = self._entry.why_out(self.stack.awaited_donors())
+            why = self._entry.why_out(*self._way_in())
         _log.warning("%s waits: %s", what, why or "the others did not answer yet")
 
     def _arrive(self, now: int) -> None:
@@ -554,7 +556,7 @@ class Session:
         self.upper.fail_all(Expelled(text))
 
     def join_failed(self, why: str) -> None:
-        """The address that was tried does not answer."""
+        """This process was not let in through the address that was tried, or it is not reached."""
         self._entry.trouble = why
         self._waiting.notify()
 

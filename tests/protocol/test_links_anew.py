@@ -243,4 +243,4 @@ def test_a_leader_is_not_taken_for_hung_if_the_question_was_lost_with_a_link() -
     for _ in range(400):
         network.stabilize()
         pass_time(network, 100 * MS)
-    assert not [line for line in network.lines() if "does not answer" in line]
+    assert not [line for line in network.lines() if "has not let this process in" in line]

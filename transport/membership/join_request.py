@@ -29,7 +29,7 @@ if TYPE_CHECKING:
             """A deadline has changed."""
 
         def join_failed(self, why: str) -> None:
-            """The member that was asked did not answer in time; another may be asked, too."""
+            """The member that was asked has not let this one in in time; another may be asked, too."""
 
 
 class JoinRequest:
@@ -56,7 +56,7 @@ class JoinRequest:
         """Ask again, if it is time to."""
         if self.deadline is not None and now >= self.deadline and self.address is not None:
             self.ask(self.address, now)
-            self._port.join_failed(f"{self.address} does not answer")
+            self._port.join_failed(f"{self.address} has not let this process in")
 
     def answered(self) -> None:
         """The group has answered: nothing is repeated."""

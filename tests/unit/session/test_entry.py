@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import socket
+import threading
 from pathlib import Path
 
 import pytest
@@ -12,6 +15,7 @@ from orcalike.errors import JoinFailed
 from orcalike.session.entry import CLOSED, Entry
 from orcalike.session.options import JoinOptions
 from orcalike.transport.view import Member
+from tests.lib.member_process import greet
 
 ONE, OTHER = Member("unix:/one", 1, 0), Member("unix:/other", 2, 1)
 
@@ -34,6 +38,57 @@ def test_what_is_waited_for(donors: tuple[Member, ...], says: str) -> None:
     failed = entry.too_late(3.0, None, donors)
     assert isinstance(failed, JoinFailed)
     assert str(failed) == f"could not join the group within 3.0 s; {says}"
+
+
+REACHED = (
+    "reached, and this process was not let into the group 'group' yet, as while that is blocked"
+)
+
+
+@pytest.mark.parametrize(
+    ("reached", "says"),
+    [
+        (["unix:/other"], "no answer from unix:/one, unix:/two for the group 'group'"),
+        (
+            ["unix:/two"],
+            f"unix:/two was {REACHED}; no answer from unix:/one for the group 'group'",
+        ),
+        (["unix:/one", "unix:/two"], f"unix:/one and unix:/two were {REACHED}"),
+    ],
+)
+def test_one_that_has_greeted_is_no_silent_one(reached: list[str], says: str) -> None:
+    """Its group may be blocked: then it lets no process in, as a witness that is left alone."""
+    entry = Entry(lambda: ("unix:/one", "unix:/two"), lambda: "", JoinOptions("group", "seeds"))
+    assert entry.why_out((), reached) == says
+    failed = entry.too_late(3.0, None, (), reached)
+    assert str(failed) == f"could not join the group within 3.0 s; {says}"
+
+
+def test_a_process_that_greets_and_lets_no_other_in_was_reached(tmp_path: Path) -> None:
+    address = f"unix:{tmp_path}/other"
+    greeting = greet(address, 77)
+    with socket.socket(socket.AF_UNIX) as listening:
+        listening.bind(f"{tmp_path}/other")
+        listening.listen()
+        accepted: list[socket.socket] = []
+
+        def answer() -> None:
+            with contextlib.suppress(OSError):
+                while True:
+                    accepted.append(listening.accept()[0])
+                    accepted[-1].sendall(greeting)
+
+        answering = threading.Thread(target=answer)
+        answering.start()
+        try:
+            joining = orca.join("g", seeds=address, timeout=1.0)
+            with pytest.raises(JoinFailed, match=f"{address} was reached, .* blocked"), joining:
+                pass
+        finally:
+            listening.shutdown(socket.SHUT_RDWR)
+            answering.join()
+            for sock in accepted:
+                sock.close()
 
 
 SAYS = (

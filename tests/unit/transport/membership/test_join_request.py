@@ -40,7 +40,7 @@ def test_it_is_repeated_until_the_group_has_answered() -> None:
     request.expire(4 + ASK_AGAIN)
     assert (port.sent, port.unanswered) == ([join], [])
     request.expire(5 + ASK_AGAIN)
-    assert (port.sent, port.unanswered) == ([join, join], ["sim:a does not answer"])
+    assert (port.sent, port.unanswered) == ([join, join], ["sim:a has not let this process in"])
     request.answered()
     request.expire(10 * ASK_AGAIN)
     assert port.sent == [join, join]
