@@ -29,6 +29,10 @@ KIND = "kind"
 """The option that says what a group is of: objects, or messages."""
 
 
+OUT_WITHIN = 0.2
+"""Seconds that threads of the program have to come out of a pump that has stopped."""
+
+
 class Endpoint:
     """Where one process listens, and the stack strings and settings that its stacks are made with.
 
@@ -177,6 +181,19 @@ class Endpoint:
         if self._listener is not None:
             pump.listen_by(self._listener.listener, self.wire_name)
 
+    def close_pump(self, pump: Pump, stack: Stack) -> None:
+        """Close its sockets, and all that it and its last stack have as soon as no thread is in them.
+
+        Where an operation does not end, they keep that for it.
+        """
+        pump.close_all()
+        until = time.monotonic() + OUT_WITHIN
+        while pump.fileno() >= 0 and not _runs(pump) and time.monotonic() < until:
+            time.sleep(0.001)  # threads of the program come out of their calls
+            pump.close_all()
+        if pump.fileno() < 0 and stack.alarm is not None:
+            stack.alarm.close()
+
     def close(self) -> None:
         """Listen no more."""
         listener, self._listener = self._listener, None
@@ -244,3 +261,8 @@ class Endpoint:
                 f"program with `orcalike run --stack {layers}:{self._layers[-1].medium}`, which all of "
                 "its groups have then, or with `orcalike run --sequencer rank`"
             )
+
+
+def _runs(pump: Pump) -> bool:
+    """Whether the pump's own thread has not ended."""
+    return pump.thread is not None and pump.thread.is_alive()

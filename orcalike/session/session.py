@@ -334,7 +334,7 @@ class Session:
             switching.restore()
         elif self.pump.call_within(within, lambda now: None):
             self.pump.drain()
-        self.pump.close_all()
+        self._endpoint.close_pump(self.pump, self.stack)
         self._endpoint.close()
         self._defer_no_more()
 

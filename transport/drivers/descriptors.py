@@ -129,10 +129,11 @@ class Alarm:
 
     def close(self) -> None:
         """Close both ends."""
-        for fd in (self.reader, self.writer):
+        both = self.reader, self.writer
+        self.reader = self.writer = -1  # before another file can get the numbers
+        for fd in both:
             if fd >= 0:
                 os.close(fd)
-        self.reader = self.writer = -1
 
     def __del__(self) -> None:
         self.close()

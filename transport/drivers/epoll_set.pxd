@@ -16,10 +16,11 @@ cdef enum:
 
 
 cdef class EpollSet:
-    cdef readonly int fd            # the set
+    cdef readonly int fd            # the set; -1 once it is closed
     cdef list slots                 # by slot: what the descriptor belongs to, or None
     cdef list free_slots
 
+    cdef void close(self) noexcept
     cpdef int add(self, int fd, object entry, unsigned int events=?) except -1
     cpdef int remove(self, int fd, int slot) except -1
     cdef int take_slot(self, object entry) except -1

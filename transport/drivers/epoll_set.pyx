@@ -7,6 +7,8 @@ import os
 
 from orcalike.transport.errors import OrcalikeError
 
+from orcalike.transport.drivers.timers cimport close_once
+
 cdef extern from "<sys/epoll.h>" nogil:
     int epoll_create1(int flags)
     int epoll_ctl(int epoll, int operation, int fd, epoll_event* event)
@@ -14,9 +16,6 @@ cdef extern from "<sys/epoll.h>" nogil:
         EPOLL_CLOEXEC
         EPOLL_CTL_ADD
         EPOLL_CTL_DEL
-
-cdef extern from "<unistd.h>" nogil:
-    int close(int fd)
 
 
 cdef class EpollSet:
@@ -30,8 +29,11 @@ cdef class EpollSet:
         self.free_slots = []
 
     def __dealloc__(self):
-        if self.fd >= 0:
-            close(self.fd)              # not Python's, which may be gone when the process ends
+        self.close()
+
+    cdef void close(self) noexcept:
+        """Watch nothing any more."""
+        close_once(&self.fd)
 
     cpdef int add(self, int fd, object entry, unsigned int events=EPOLLIN) except -1:
         """The slot of an entry whose descriptor is watched from now on; if that fails, none is taken.

@@ -63,6 +63,7 @@ from orcalike.transport.drivers.heartbeat_table cimport (
 )
 from orcalike.transport.drivers.heartbeat_thread cimport run, wake_thread
 from orcalike.transport.drivers.siphash cimport SIP_KEY_SIZE
+from orcalike.transport.drivers.timers cimport close_once
 from orcalike.transport.wire.bytes cimport load64
 
 cdef extern from "<pthread.h>" nogil:
@@ -89,7 +90,6 @@ cdef extern from "<sys/eventfd.h>" nogil:
         EFD_NONBLOCK
 
 cdef extern from "<unistd.h>" nogil:
-    int close(int fd)
     int getpid()
 
 COUNTED = ("sent", "unsent", "taken", "answered", "size", "header", "target", "stale", "tag")
@@ -115,8 +115,7 @@ cdef class Heartbeat:
         if self.table is NULL:
             return
         self.stop()
-        if self.table.wakeup >= 0:
-            close(self.table.wakeup)
+        close_once(&self.table.wakeup)
         if self.is_mine():
             pthread_mutex_destroy(&self.table.mutex)
         for i in range(self.table.slot_count):
@@ -386,8 +385,9 @@ cdef class Heartbeat:
         return {name: self.table.counts[i] for i, name in enumerate(COUNTED)}
 
     def close(self):
-        """Stop the thread, close the sockets and remove their files; a forked child leaves those."""
+        """Stop the thread for good, close the sockets and remove their files; a forked child leaves those."""
         self.stop()
+        close_once(&self.table.wakeup)
         self.table.fd_count = 0
         while self.sockets:
             sock = self.sockets.pop()
@@ -400,8 +400,8 @@ cdef class Heartbeat:
         """Have the thread, with all signals blocked: Python's are for its own threads."""
         cdef sigset_t signals, old
         cdef int failed
-        if self.table.running:
-            return 0
+        if self.table.running or self.table.wakeup < 0:
+            return 0                    # once it is closed, nothing beats any more
         sigfillset(&signals)
         pthread_sigmask(SIG_SETMASK, &signals, &old)
         self.table.stopping = False

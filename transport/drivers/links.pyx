@@ -587,6 +587,7 @@ cdef class Links(Driver):
                 self.report.forget(stack)
         if self.owns_listener or self.listener is None:
             (self.heartbeat if self.listener is None else self.listener).close()
+        self.process = None
         for sock in self.sockets.values():
             sock.close()
         self.sockets.clear()

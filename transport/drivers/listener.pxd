@@ -29,6 +29,7 @@ cdef class Listener:
     cdef int expire(self, int64_t now) except -1
     cdef int set_until(self) except -1
     cdef int complain(self, str text) except -1
+    cdef close_all(self)
     cdef accept_from(self, object sock)
     cdef accept(self, object sock)
     cdef Channel open(self, object sock, object keys)

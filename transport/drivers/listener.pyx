@@ -29,6 +29,7 @@ from orcalike.transport.drivers.channel cimport CLOSED, Channel
 from orcalike.transport.drivers.epoll_set cimport EPOLLIN, EpollSet, epoll_event
 from orcalike.transport.drivers.heartbeat cimport Heartbeat
 from orcalike.transport.drivers.sealed_channel cimport SealedChannel, make_channel
+from orcalike.transport.drivers.timers cimport close_once
 from orcalike.transport.layers.base cimport NEVER
 from orcalike.transport.layers.com cimport GREETING_MAX
 from orcalike.transport.layers.com import answer_to, greeting_of
@@ -41,7 +42,6 @@ cdef extern from "<sys/epoll.h>" nogil:
         EPOLL_CTL_MOD
 
 cdef extern from "<unistd.h>" nogil:
-    int close(int fd)
     int getpid()
 
 cdef enum:
@@ -72,8 +72,7 @@ cdef class Listener:
         self.spare = os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)
 
     def __dealloc__(self):
-        if self.spare >= 0:
-            close(self.spare)           # not Python's, which may be gone when the process ends
+        close_once(&self.spare)
 
     # What it serves.
 
@@ -118,12 +117,27 @@ cdef class Listener:
         return self.epoll.fd
 
     def close(self):
-        """Close every socket, and send no more beats; a child's copies alone, in a child."""
+        """Close every socket, and send no more beats; a child's copies alone, in a child.
+
+        A pump may look here still, where an operation does not end: it finds nothing.
+        """
         self.heartbeat.close()
+        if self.owner != getpid():
+            self.close_all()            # a child: as with `leave`
+            return
+        with self.lock:
+            self.close_all()
+
+    cdef close_all(self):
         for sock in self.sockets.values():
             sock.close()
         self.sockets.clear()
         self.epoll.slots[:] = [None] * len(self.epoll.slots)
+        self.epoll.close()
+        close_once(&self.spare)
+        self.process = None             # which closes its own
+        self.half_open = HalfOpen()
+        self.until = self.again_at = NEVER
 
     # What comes.
 
@@ -141,7 +155,10 @@ cdef class Listener:
     cdef int look_once(self) except -1:
         """Whether anything was there."""
         cdef epoll_event events[EVENTS]
-        cdef int i, count = epoll_wait(self.epoll.fd, events, EVENTS, 0)
+        cdef int i, count
+        if self.epoll.fd < 0:
+            return 0                    # it was closed
+        count = epoll_wait(self.epoll.fd, events, EVENTS, 0)
         if count < 0:
             if errno != EINTR:
                 raise OSError(errno, os.strerror(errno))
@@ -224,8 +241,7 @@ cdef class Listener:
         if silent is not None:
             self.give_up(silent, "it has not greeted, and others wait")
         elif self.spare >= 0:
-            close(self.spare)
-            self.spare = -1
+            close_once(&self.spare)
             try:
                 sock.accept()[0].close()
             except OSError:

@@ -49,7 +49,7 @@ from orcalike.transport.drivers.driver cimport Waitable, monotonic
 from orcalike.transport.drivers.lock cimport begin_lock, end_lock, try_lock, unlock, wait_lock, wait_lock_until
 from orcalike.transport.drivers.system_calls cimport epoll_wait
 from orcalike.transport.drivers.threads cimport this_thread
-from orcalike.transport.drivers.timers cimport new_counter, new_timer, set_timer
+from orcalike.transport.drivers.timers cimport close_three, new_counter, new_timer, set_timer
 from orcalike.transport.layers.base cimport NEVER
 from orcalike.transport.stack cimport Stack
 
@@ -63,7 +63,6 @@ cdef extern from "<sys/epoll.h>" nogil:
         EPOLLIN
 
 cdef extern from "<unistd.h>" nogil:
-    int close(int fd)
     ssize_t read(int fd, void* buffer, size_t size)
     ssize_t write(int fd, const void* buffer, size_t size)
 
@@ -121,10 +120,7 @@ cdef class Pump(Alarms):
         self.timer_at = self.waits_until = NEVER
 
     def __dealloc__(self):
-        cdef int fd
-        for fd in (self.alarm, self.timer, self.outer):
-            if fd >= 0:
-                close(fd)               # not Python's, which may be gone when the process ends
+        close_three(&self.alarm, &self.timer, &self.outer)
         end_lock(&self.lock)
 
     # One at a time.
@@ -398,7 +394,7 @@ cdef class Pump(Alarms):
 
     def handle(self):
         """Handle what is there, without sleeping: what an event loop calls."""
-        if not self.polled:
+        if not self.polled and self.epoll.fd >= 0:
             self.poll_once(False)
 
     cdef int poll_once(self, bint sleeps) except -1:
@@ -598,7 +594,11 @@ cdef class Pump(Alarms):
             drop_later()
 
     def close_all(self):
-        """Close every socket; the stacks are not notified."""
+        """Close every socket, and the pump's own descriptors if no thread uses them; the stacks are not notified."""
         self.stopped = True
         self.ring()
         self.close_sockets()
+        if not self.polled and not (self.thread and self.thread.is_alive()) and try_lock(&self.lock):
+            close_three(&self.alarm, &self.timer, &self.outer)
+            self.epoll.close()
+            unlock(&self.lock)

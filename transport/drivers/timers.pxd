@@ -1,4 +1,4 @@
-"""Descriptors of the kernel that can be watched beside sockets: counters, and timers."""
+"""Descriptors of the kernel that can be watched beside sockets: counters, and timers; and how each is closed."""
 
 from libc.stdint cimport int64_t
 
@@ -7,6 +7,9 @@ cdef extern from "<sys/eventfd.h>" nogil:
     enum:
         EFD_CLOEXEC
         EFD_NONBLOCK
+
+cdef extern from "<unistd.h>" nogil:
+    int close(int fd)
 
 cdef extern from "<time.h>" nogil:
     enum:
@@ -35,6 +38,20 @@ cdef inline int new_counter() noexcept:
 cdef inline int new_timer() noexcept:
     """Readable once the time has come that it is set to; -1 and errno if the system has none."""
     return timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK)
+
+
+cdef inline void close_once(int* fd) noexcept:
+    """Close a descriptor if there is one, and forget its number, which another file may get."""
+    if fd[0] >= 0:
+        close(fd[0])                    # not Python's, which may be gone when the process ends
+    fd[0] = -1
+
+
+cdef inline void close_three(int* one, int* other, int* third) noexcept:
+    """The same with three."""
+    close_once(one)
+    close_once(other)
+    close_once(third)
 
 
 cdef inline int set_timer(int timer, int64_t time) noexcept:
