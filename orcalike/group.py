@@ -328,7 +328,7 @@ class Group:
     @property
     def reset(self) -> Reset:
         """`reset(minimum=n)` rebuilds a blocked group of n members or more; data may be lost."""
-        return Reset(self._session, self._lower_degrees)
+        return Reset(self._session, self._runtime, self._lower_degrees)
 
     def _lower_degrees(self, timeout: float | None) -> None:
         """Say that the members that are there are enough for every degree."""
@@ -338,7 +338,7 @@ class Group:
     @property
     def rejoin(self) -> Rejoin:
         """`rejoin()` makes a member that was expelled, or has diverged, one again, with fresh state."""
-        return Rejoin(self._session)
+        return Rejoin(self._session, self._runtime)
 
     # Leaving.
 
@@ -433,6 +433,7 @@ class Group:
         if not isinstance(error, GroupClosed):
             error = GroupClosed(f"the group {self.name!r} was left")
         self._runtime.let_go(error)
+        self._runtime.sender.failure = error  # of one that was expelled, or has diverged, too
 
     def __repr__(self) -> str:
         view = self._session.view

@@ -126,8 +126,7 @@ class Drop:
     def nowait(self, obj: object, /) -> Invocation[None]:
         """The same, without waiting."""
         replica = replica_of(obj)
-        if isinstance(self._runtime.sender.failure, GroupClosed):
-            raise fresh(self._runtime.sender.failure)
+        _refuse_if_left(self._runtime)
         if replica is None or replica.invoker is not self._runtime.sender:
             raise TypeError(f"{obj!r} is not shared in this group")
         invocation: Invocation[None] = self._runtime.sender.invoke_group(
@@ -171,8 +170,14 @@ class Whole:
 class Reset:
     """`group.reset`, for threads and coroutines."""
 
-    def __init__(self, session: Session, lower_degrees: Callable[[float | None], None]) -> None:
+    def __init__(
+        self,
+        session: Session,
+        runtime: Runtime,
+        lower_degrees: Callable[[float | None], None],
+    ) -> None:
         self._session = session
+        self._runtime = runtime
         self._lower_degrees = lower_degrees
 
     def __call__(self, *, minimum: int, timeout: Duration | None = None) -> View:
@@ -194,16 +199,19 @@ class Reset:
 
         Raises:
             NotPrimary: Fewer than `minimum` have answered. It may be tried again.
+            GroupClosed: The group was left.
             OrcalikeError: The group is not blocked.
         """
         check_minimum(minimum)
         refuse_to_wait("reset")
+        _refuse_if_left(self._runtime)
         return self._session.reset(minimum, seconds_of(timeout), self._lower_degrees)
 
     async def aio(self, *, minimum: int, timeout: Duration | None = None) -> View:
         """The same, for coroutines."""
         check_minimum(minimum)
         refuse_inside("reset")
+        _refuse_if_left(self._runtime)
         import asyncio  # not at the top: only coroutines need it, and it takes long
 
         reset = self._session.reset
@@ -213,8 +221,9 @@ class Reset:
 class Rejoin:
     """`group.rejoin`, for threads and coroutines."""
 
-    def __init__(self, session: Session) -> None:
+    def __init__(self, session: Session, runtime: Runtime) -> None:
         self._session = session
+        self._runtime = runtime
 
     def __call__(self, *, timeout: Duration | None = None) -> None:
         """Join again after `Expelled` or `ReplicaDivergence`, as a new incarnation with the same rank.
@@ -222,17 +231,25 @@ class Rejoin:
         The objects stay bound and get the state that the group has now. What was under way has ended
         with the same error, and is not repeated.
 
-        Raises JoinFailed after `timeout` seconds, OrcalikeError if it is a member that serves.
+        Raises JoinFailed after `timeout` seconds, GroupClosed if the group was left, OrcalikeError if it is
+        a member that serves.
         """
         refuse_to_wait("rejoin")
+        _refuse_if_left(self._runtime)
         self._session.rejoin(seconds_of(timeout))
 
     async def aio(self, *, timeout: Duration | None = None) -> None:
         """The same, for coroutines."""
         refuse_inside("rejoin")
+        _refuse_if_left(self._runtime)
         import asyncio  # not at the top: only coroutines need it, and it takes long
 
         await asyncio.to_thread(self._session.rejoin, seconds_of(timeout))
+
+
+def _refuse_if_left(runtime: Runtime) -> None:
+    if isinstance(runtime.sender.failure, GroupClosed):
+        raise fresh(runtime.sender.failure)
 
 
 def check_minimum(minimum: int) -> None:

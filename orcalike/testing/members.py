@@ -34,7 +34,15 @@ class Members(ByRank[Group]):
     def share(
         self, cls: Callable[P, T], name: str, /, *args: P.args, **kwargs: P.kwargs
     ) -> list[T]:
-        """An object as each member has it: its replica at each of them, by rank."""
+        """An object as each member has it: its replica at each of them, by rank.
+
+        Raises GroupClosed if a member has left, before any other one shares it.
+        """
+        for rank, group in enumerate(self._members):
+            if group._closed:
+                raise orca.GroupClosed(
+                    f"rank {rank} has left: share {name!r} with each of the others"
+                )
         return [group.share(cls, name, *args, **kwargs) for group in self._members]
 
     def fence(self) -> None:

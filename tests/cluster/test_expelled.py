@@ -79,6 +79,23 @@ def test_calls_raise_and_objects_show_their_last_state(
         first.rejoin()
 
 
+def test_one_that_was_expelled_and_has_left_is_like_any_that_has_left(
+    groups: tuple[orca.Group, orca.Group],
+) -> None:
+    first, second = groups
+    counter = second.share(Counter, "counter")
+    expel(first, second)
+    second.close()
+    for call in (
+        lambda: counter.add(1),
+        second.fence,
+        lambda: second.share(Counter, "another"),
+        second.rejoin,
+    ):
+        with pytest.raises(orca.GroupClosed):
+            call()
+
+
 def test_what_is_under_way_ends(groups: tuple[orca.Group, orca.Group]) -> None:
     first, second = groups
     journals = [group.share(Journal, "journal", 0) for group in groups]

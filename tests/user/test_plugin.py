@@ -73,6 +73,10 @@ def test_members_in_one_process(orcalike_group):
     assert votes[1].vote("tea") == 4
     members.fence()
     assert votes[2].count() == {"tea": 4}
+    with pytest.raises(orca.GroupClosed, match="rank 0 has left"):
+        members.share(Votes, "others")
+    with pytest.raises(TimeoutError):
+        members[1].find(Votes, "others", timeout=0.01)
 
 
 async def test_members_in_coroutines(orcalike_group):

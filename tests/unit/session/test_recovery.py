@@ -172,6 +172,19 @@ def test_a_group_that_is_not_blocked(group: orca.Group, chat: MessageGroup) -> N
         group.rejoin()
 
 
+def test_a_group_that_was_left(group: orca.Group) -> None:
+    group.close()
+    calls: list[Callable[[], object]] = [
+        lambda: group.reset(minimum=1),
+        lambda: asyncio.run(group.reset.aio(minimum=1)),
+        group.rejoin,
+        lambda: asyncio.run(group.rejoin.aio()),
+    ]
+    for call in calls:
+        with pytest.raises(orca.GroupClosed):
+            call()
+
+
 # Groups of messages.
 
 
