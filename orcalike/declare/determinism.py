@@ -70,7 +70,8 @@ def check(subjects: Iterable[Subject], notes: dict[str, None] | None = None) -> 
         if key in seen:
             continue
         seen.add(key)
-        found.update(dict.fromkeys(_shape(subject)))
+        if not subject.known:
+            found.update(dict.fromkeys(_shape(subject)))
         node = syntax(subject.function)
         if node is not None:
             visitor = _Visitor(subject, node)
@@ -125,7 +126,7 @@ class _Visitor(ast.NodeVisitor):
         self.orderless: set[ast.AST] = set()
 
     def report(self, node: ast.AST, what: str, remedy: str) -> None:
-        if not self.is_unchecked(node):
+        if not self.subject.known and not self.is_unchecked(node):
             line = getattr(node, "lineno", 0)
             self.findings.append(
                 finding(self.subject.function, self.subject.label, what, remedy, line)
@@ -133,7 +134,7 @@ class _Visitor(ast.NodeVisitor):
 
     def note(self, node: ast.AST, what: str) -> None:
         """What the check cannot know, or what is perhaps not meant."""
-        if not self.is_unchecked(node):
+        if not self.is_unchecked(node) and (what == GUARD_OF_TIME or not self.subject.known):
             line = getattr(node, "lineno", 0)
             file = self.subject.function.__code__.co_filename
             self.notes.append(f"{file}:{line}: {self.subject.label} {what}")
@@ -239,10 +240,10 @@ class _Visitor(ast.NodeVisitor):
         guard = self.subject.guard
         self.check_too(node, Subject(function, label, pure=pure, owned=owned, guard=guard))
 
-    def check_too(self, node: ast.AST, called: Subject) -> None:
+    def check_too(self, node: ast.AST, called: Subject, *, known: bool = False) -> None:
         """A line that is unchecked answers for what it calls as well."""
         if not self.is_unchecked(node):
-            self.called.append(called.as_helper())
+            self.called.append(called.as_helper(known=known or self.subject.known))
 
     def check_global(self, node: ast.Name, value: object) -> None:
         """A global that is not the same in each process, or changes there."""
@@ -271,7 +272,9 @@ class _Visitor(ast.NodeVisitor):
 
     @property
     def _label(self) -> str:
-        return self.subject.label.partition(", which ")[0]
+        """What calls that which is checked next; whatever is between, a guard if there is one."""
+        own, _, caller = self.subject.label.partition(", which ")
+        return caller.removesuffix(" calls,") if caller and self.subject.guard else own
 
     def visit_Name(self, node: ast.Name) -> None:
         if isinstance(node.ctx, ast.Load):
@@ -322,6 +325,8 @@ class _Visitor(ast.NodeVisitor):
                 # An operation of a base is checked here: the base need not be shared itself.
                 pure = self.subject.pure or value.kind == "read"
                 self.call(node, origin, value.function, pure=pure)
+            elif self.subject.guard and value.kind == "read":
+                self.call(node, origin, value.function, pure=True, known=True)
         elif isinstance(value, FunctionType) and static:
             self.call(node, origin, value, pure=self.subject.pure, owned=frozenset())
         elif isinstance(value, FunctionType):
@@ -335,13 +340,14 @@ class _Visitor(ast.NodeVisitor):
         *,
         pure: bool,
         owned: frozenset[str] | None = None,
+        known: bool = False,
     ) -> None:
         assert self.subject.cls is not None
         label = f"{title(origin)}.{node.attr}, which {self._label} calls,"
         guard = self.subject.guard
         subject = method_subject(self.subject.cls, origin, function, label, pure=pure, guard=guard)
         owned = subject.owned if owned is None else owned
-        self.check_too(node, subject.owning(owned))
+        self.check_too(node, subject.owning(owned), known=known)
 
     # Changes.
 

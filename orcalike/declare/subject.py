@@ -19,6 +19,7 @@ class Subject:
         origin: type[Any] | None = None,
         helper: bool = False,
         guard: bool = False,
+        known: bool = False,
     ) -> None:
         self.function = function
         self.label = label
@@ -35,11 +36,13 @@ class Subject:
         """Called by an operation; it may be a generator that the operation runs through."""
         self.guard = guard
         """It is a guard, or called by one."""
+        self.known = known
+        """It is checked without the guard, too: only what is wrong in a guard alone is said."""
 
-    def as_helper(self) -> Subject:
+    def as_helper(self, *, known: bool = False) -> Subject:
         """The same, called by an operation."""
         same = self.function, self.label, self.pure, self.owned, self.cls, self.origin
-        return Subject(*same, helper=True, guard=self.guard)
+        return Subject(*same, helper=True, guard=self.guard, known=known)
 
     def owning(self, parameters: frozenset[str]) -> Subject:
         """The same, where other parameters stand for shared objects."""

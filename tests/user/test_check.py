@@ -164,6 +164,19 @@ def test_a_guard_that_looks_at_the_time_is_noted(cli: Cli) -> None:
             def _(self):
                 return self._is_open()
 
+            @property
+            @orca.read
+            def waits(self):
+                return self.left() > 0
+
+            @orca.write
+            def follow(self):
+                pass
+
+            @follow.when
+            def _(self):
+                return not self.waits
+
         @orca.atomic
         def both(one, other):
             return orca.now()
@@ -175,13 +188,14 @@ def test_a_guard_that_looks_at_the_time_is_noted(cli: Cli) -> None:
     )
     ended = check(program)
     assert ended.returncode == 0, ended.stdout
-    assert "2 shared classes and atomic functions; 3 notes" in ended.stderr
+    assert "2 shared classes and atomic functions; 4 notes" in ended.stderr
     said = (
         " uses orcalike.now(), and is tried after writes of the object, not as time passes: wait "
     )
     for label in (
         "the guard of Gate.enter",
         "Gate._is_open, which the guard of Gate.pass_by calls,",
+        "Gate.left, which the guard of Gate.follow calls,",
         "the guard of atomic both",
     ):
         assert f": {label}{said}" in ended.stdout
