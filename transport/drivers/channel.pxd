@@ -32,13 +32,14 @@ cdef class Channel:
     cdef readonly bint shaking      # its handshake under a key is not over
     cdef bint dirty                 # something was queued since the last flush
     cdef readonly str why           # it is at its end because
-    cdef int gives[2]               # the descriptors that the first byte takes along: process, files; or -1
+    cdef int gives[2]               # the descriptors that the next byte takes along: process, files; or -1
+    cdef bint too_many              # it does not: the kernel has too many under way
     cdef readonly int process       # a pidfd of the peer's process, which came along, or -1
     cdef readonly int files         # the directory of its open files, as /proc has it, or -1
     cdef readonly int pid           # of the process that sent the first byte, by the kernel; 0 if unknown
     cdef readonly int uid           # and its user; -1 if unknown
     cdef public bint claimed        # its greeting has been compared with that
-    cdef bint has_read
+    cdef bint has_come              # what comes along has, or nothing will
     # Incoming bytes that are not a whole frame yet.
     cdef unsigned char* buffer
     cdef Py_ssize_t begin, end, capacity
@@ -49,13 +50,15 @@ cdef class Channel:
     cdef readonly Py_ssize_t queued # bytes
 
     cdef tuple take_passed(self)
-    cdef ssize_t read_first(self, void* room, Py_ssize_t size) noexcept
+    cdef ssize_t read_passed(self, void* room, Py_ssize_t size) noexcept
     cdef void forget_passed(self) noexcept
     cdef int take_control(self, msghdr* header) noexcept
     cdef int put(self, Message message) except -2
     cdef bint write_whole(self, Message message) noexcept
     cdef int flush(self) except -2
     cdef int not_written(self) except -2
+    cdef void has_gone(self) noexcept
+    cdef int* going(self) noexcept
     cdef ssize_t send_many(self) noexcept
     cdef int fill(self) except -2
     cdef int make_room(self, Py_ssize_t size) except -1

@@ -5,7 +5,8 @@ its bytes arrive. Outgoing messages are shared with other channels, and leave ma
 
 On a Unix socket each end passes two descriptors along with its first byte: a pidfd of its process, and the
 directory of its open files, by which others map the memory that it offers. The kernel adds which process that is,
-and of which user (SO_PASSCRED).
+and of which user (SO_PASSCRED). While too many descriptors of the user are under way (ETOOMANYREFS) it takes none: bytes
+go without, and the first that can take them along do.
 """
 
 from cpython.object cimport PyObject
@@ -77,14 +78,14 @@ cdef enum:
     READ_SIZE = 65536       # a read takes no more, so that none holds the interpreter for long
     VECTOR = 64             # messages in one system call
     CONTROL = 8             # words, enough for two descriptors
-    PASSED = 2              # descriptors that come along with a first byte
+    PASSED = 2              # descriptors that come along, once
     PEEKS_MAX = 3           # looks at what came, while descriptors that do not come could be had
 
 
 cdef class Channel:
     """`Channel(fd, process, files)`; the caller closes the descriptors.
 
-    The last two go along with the first byte, -1 for none: of this process a pidfd, and the directory of its
+    The last two go along with the first byte that can, -1 for none: of this process a pidfd, and the directory of its
     open files. The peer's, which came along, are closed here unless `take_passed` takes them.
     """
 
@@ -147,7 +148,7 @@ cdef class Channel:
                 if gone == 1:
                     continue
                 return gone
-            self.gives[0] = -1
+            self.has_gone()
             self.queued -= sent
             while self.messages.count:
                 rest = (<Message>self.messages.at(0)).size() - self.written
@@ -166,10 +167,20 @@ cdef class Channel:
         if errno == EINTR:
             return 1
         if errno == ETOOMANYREFS and self.gives[0] >= 0:
-            self.gives[0] = -1          # too many are under way: the first byte goes without
+            self.too_many = True        # these bytes go without
             return 1
         self.why = strerror(errno).decode()
         return CLOSED
+
+    cdef void has_gone(self) noexcept:
+        """Bytes were written, and the descriptors along with them, if there were not too many."""
+        if not self.too_many:
+            self.gives[0] = -1
+        self.too_many = False
+
+    cdef int* going(self) noexcept:
+        """The descriptors that go along with the next byte; NULL for none."""
+        return NULL if self.too_many or self.gives[0] < 0 else self.gives
 
     cdef ssize_t send_many(self) noexcept:
         """Write what is queued, and the descriptors that go along."""
@@ -181,20 +192,19 @@ cdef class Channel:
             vector[i].iov_base = message.data() + begin
             vector[i].iov_len = message.size() - begin
             begin = 0
-        return send_along(self.fd, vector, count, self.gives)
+        return send_along(self.fd, vector, count, self.going())
 
     cdef int fill(self) except -2:
         """Read once: the number of bytes that came, 0 where there are none now, or CLOSED."""
         cdef ssize_t got
         if self.end == self.capacity or self.begin and self.capacity - self.end < READ_SIZE // 2:
             self.make_room(1)
-        if self.has_read:
+        if self.has_come:
             got = recv(self.fd, self.buffer + self.end, min(self.capacity - self.end, READ_SIZE),
                        MSG_DONTWAIT)
         else:
-            got = self.read_first(self.buffer + self.end, min(self.capacity - self.end, READ_SIZE))
+            got = self.read_passed(self.buffer + self.end, min(self.capacity - self.end, READ_SIZE))
         if got > 0:
-            self.has_read = True
             self.end += got
             return <int>got
         if got < 0 and (errno == EAGAIN or errno == EINTR):
@@ -202,18 +212,19 @@ cdef class Channel:
         self.why = "it closed the connection" if got == 0 else strerror(errno).decode()
         return CLOSED
 
-    cdef ssize_t read_first(self, void* room, Py_ssize_t size) noexcept:
-        """Read with what comes along; the kernel keeps back any more descriptors than two.
+    cdef ssize_t read_passed(self, void* room, Py_ssize_t size) noexcept:
+        """Read with what comes along, until it has come; the kernel keeps back any more descriptors than two.
 
         It leaves out those for which this process has no room, too, and tells that from nothing else, as a security
         module that denies them. So the bytes are looked at, and read once it is known: while there is no room nothing
-        is, and EMFILE is the error.
+        is, and EMFILE is the error. If other bytes have come before, these are read all the same.
         """
         cdef size_t control[CONTROL]
         cdef iovec vector
         cdef msghdr header
         cdef ssize_t got
         cdef int passed, looks
+        cdef bint first = self.uid < 0
         vector.iov_base = room
         vector.iov_len = size
         for looks in range(PEEKS_MAX):
@@ -230,7 +241,10 @@ cdef class Channel:
             if not header.msg_flags & MSG_CTRUNC or passed >= PASSED:
                 break
             if not has_room(self.fd, PASSED - passed):
-                return -1
+                if first:
+                    return -1
+                break
+        self.has_come = self.uid < 0 or self.process >= 0   # not by TCP, ever; and by a Unix socket perhaps later
         return recv(self.fd, room, got, MSG_DONTWAIT)
 
     cdef void forget_passed(self) noexcept:
@@ -242,7 +256,7 @@ cdef class Channel:
         self.process = self.files = -1
 
     cdef int take_control(self, msghdr* header) noexcept:
-        """Take what came along with the first bytes; nothing comes along with others. Returns how many descriptors did."""
+        """Take what came along. Returns how many descriptors did."""
         cdef cmsghdr* control = CMSG_FIRSTHDR(header)
         cdef ucred sender
         cdef int fd, passed = 0, off = 0
@@ -326,13 +340,13 @@ cdef bint has_room(int fd, int count) noexcept:
 
 
 cdef ssize_t send_along(int fd, iovec* vector, Py_ssize_t count, int* gives) noexcept:
-    """Write, and have these descriptors go along with the first byte if there are any."""
+    """Write, and have these descriptors go along with the first byte if it is not NULL."""
     cdef msghdr header
     cdef size_t control[CONTROL]
     memset(&header, 0, sizeof(header))
     header.msg_iov = vector
     header.msg_iovlen = count
-    if gives[0] >= 0:
+    if gives is not NULL:
         attach(&header, control, gives)
     return sendmsg(fd, &header, MSG_DONTWAIT | MSG_NOSIGNAL)
 

@@ -20,6 +20,10 @@ ORDER, LANE, ALARM = range(3)
 """What a descriptor is for."""
 
 
+class NotPassed(ProtocolError):
+    """A process has not passed what others need of it: by a relay or an old kernel it never does, or it will when it can."""
+
+
 class Descriptors:
     """Those of real processes: a handle is the number that the descriptor has there, and the number of its inode.
 
@@ -41,12 +45,12 @@ class Descriptors:
     def open(self, incarnation: int, handle: Handle, flags: int) -> int:
         """A descriptor of that member, for this process; raises OSError, ProtocolError if it is not one for this.
 
-        Raises FileNotFoundError or ProcessLookupError if it is not there any more. Nothing is waited for, and no
-        device is opened.
+        Raises NotPassed if its process has passed nothing yet, FileNotFoundError or ProcessLookupError if it is not there
+        any more. Nothing is waited for, and no device is opened.
         """
         files = self._files_of(incarnation)
         if files < 0:
-            raise ProtocolError("its process has not passed its open files")
+            raise NotPassed("its process has not passed its open files")
         number, inode = handle
         return _checked(open_in(files, number, flags), inode)
 
@@ -92,6 +96,8 @@ SHORTAGES = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.ENOSPC})
 
 def lasts(error: Exception) -> bool:
     """Whether what could not be opened, made or mapped is not worth another try."""
+    if isinstance(error, NotPassed):
+        return False
     return not (isinstance(error, OSError) and error.errno in SHORTAGES)
 
 

@@ -292,6 +292,8 @@ cdef class Links(Driver):
             if got == CLOSED:
                 self.close(channel, channel.why)
                 return 0
+            if channel.process >= 0:
+                self.watch_process(channel)     # of a peer that has greeted before: what it says now may need its files
         if channel.shaking:
             self.shake(<SealedChannel>channel)
             if channel.shaking or self.epoll.slots[channel.link] is not channel:
@@ -535,12 +537,10 @@ cdef class Links(Driver):
 
     def replace(self, Stack old, Stack new):
         """Serve `new`, and `old` no more, whose links are closed; it is not notified."""
-        cdef Channel channel
         for entry in list(self.epoll.slots):
             if isinstance(entry, Channel) and (<Channel>entry).stack is old:
-                channel = <Channel>entry
-                channel.stack = None
-                self.close(channel, "")
+                (<Channel>entry).stack = None
+                self.close(<Channel>entry, "")
             elif isinstance(entry, Process) and entry.stack is old:
                 self.processes.forget(entry)
         self.report.forget(old)

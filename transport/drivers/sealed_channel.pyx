@@ -97,7 +97,7 @@ cdef class SealedChannel(Channel):
             else:
                 sent = self.send_first()
             if sent >= 0:
-                self.gives[0] = -1
+                self.has_gone()
                 self.gone += sent
             else:
                 gone = self.not_written()
@@ -105,11 +105,11 @@ cdef class SealedChannel(Channel):
                     return gone
 
     cdef ssize_t send_first(self) noexcept:
-        """Write the first message of this end, and the descriptors that go along."""
+        """Write a record, and the descriptors that go along."""
         cdef iovec vector
         vector.iov_base = self.record + self.gone
         vector.iov_len = self.record_end - self.gone
-        return send_along(self.fd, &vector, 1, self.gives)
+        return send_along(self.fd, &vector, 1, self.going())
 
     cdef int seal(self) except -1:
         """Make a record of what is queued, as far as it fits one."""
@@ -153,12 +153,11 @@ cdef class SealedChannel(Channel):
             memmove(self.raw, self.raw + self.raw_begin, self.raw_end)
             self.raw_begin = 0
         room = (HANDSHAKE_MAX if self.shaking else RAW_SIZE) - self.raw_end
-        if self.has_read:
+        if self.has_come:
             got = recv(self.fd, self.raw + self.raw_end, room, MSG_DONTWAIT)
         else:
-            got = self.read_first(self.raw + self.raw_end, room)
+            got = self.read_passed(self.raw + self.raw_end, room)
         if got > 0:
-            self.has_read = True
             self.raw_end += got
             if not self.shaking:
                 self.open_records()
