@@ -90,10 +90,7 @@ cdef class Sender(Invoker):
 
     cdef Invocation commit_call(self, object replica, object operation, PyObject* const* args, Py_ssize_t count,
                                 PyObject* names, unsigned int wanted, bint waits, bint awaited):
-        """Send a write, or put it into the open packet: then the caller sees to it that it leaves.
-
-        `waits`: the caller waits for its outcome; `awaited`: it does, or a coroutine.
-        """
+        """Send a write, or put it into the open packet, which the caller has leave; `waits` for the outcome, or it is `awaited`."""
         cdef int degree = (<Operation>operation).degree
         cdef Invocation invocation
         if is_refused(self, <Replica>replica):

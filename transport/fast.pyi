@@ -1,6 +1,4 @@
-from orcalike.transport.layers.ring import SharedOrder
+from orcalike.transport.layers.base import Layer
 
-class Fast:
-    """The way into one order, in one view."""
-
-    def __init__(self, order: SharedOrder, headers: bytes) -> None: ...
+class FastLayer(Layer):
+    """A layer that orders, and takes packets from PACK past the layers between."""

@@ -1,7 +1,7 @@
 """H87: the one-way latency past the layers, beside that through them.
 
 The original has its layer FAST on top of four others. Here a write goes past XFER and RING where the order is in shared
-memory, and through them if PACK is told so.
+memory, and through them with `PACK(fast=0)`.
 """
 
 from __future__ import annotations

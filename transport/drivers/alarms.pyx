@@ -19,7 +19,7 @@ from orcalike.transport.drivers.epoll_set cimport EPOLLIN
 from orcalike.transport.drivers.links cimport Links
 from orcalike.transport.drivers.lock cimport try_lock
 from orcalike.transport.drivers.threads cimport this_thread
-from orcalike.transport.layers.base cimport Core, Futex
+from orcalike.transport.layers.base cimport NEVER, Core, Futex
 from orcalike.transport.stack cimport Stack
 
 
@@ -109,6 +109,10 @@ cdef class Alarms(Links):
             return waitable.finished or self.wait_in_role(waitable, until)
         finally:
             self.count_waiting(-1)
+
+    def attend(self, Waitable waitable not None, seconds=None):
+        """Wait for it in this thread, which does the I/O meanwhile; False when the time is over."""
+        return self.wait(waitable, NEVER if seconds is None else monotonic() + <int64_t>(seconds * 1e9))
 
     cdef bint may_doze(self):
         """Whether this thread may leave the sockets to the pump's own, and be woken by others' writes itself."""

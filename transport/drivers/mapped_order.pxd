@@ -3,7 +3,7 @@
 from libc.stdint cimport int64_t, uint32_t, uint64_t
 
 from orcalike.transport.drivers.ring_segment cimport Segment, ring_member
-from orcalike.transport.layers.base cimport Layer
+from orcalike.transport.fast cimport FastLayer
 
 cdef extern from "ring/order.h" nogil:
     enum:
@@ -18,7 +18,7 @@ cdef enum:
     OTHER = 4                       # what the layer above sent
 
 
-cdef class MappedOrder(Layer):
+cdef class MappedOrder(FastLayer):
     cdef readonly object me, installed  # this member, and the view that it is in
     cdef str group                  # its name
     cdef readonly int position

@@ -1,8 +1,9 @@
 from orcalike.transport.config import StackConfig
-from orcalike.transport.layers.base import Core, Layer
+from orcalike.transport.fast import FastLayer
+from orcalike.transport.layers.base import Core
 from orcalike.transport.view import Member, View
 
-class MappedOrder(Layer):
+class MappedOrder(FastLayer):
     me: Member
     installed: View | None
     position: int

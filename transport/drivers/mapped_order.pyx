@@ -25,7 +25,8 @@ from orcalike.transport.drivers.ring_segment cimport (
     RING_LOST, RING_ROWS, Segment, ring_header, ring_member, ring_is_in, ring_order, ring_renew_least, ring_strike,
     ring_take_row,
 )
-from orcalike.transport.layers.base cimport NEVER, Core, Layer
+from orcalike.transport.fast cimport FastLayer
+from orcalike.transport.layers.base cimport NEVER, Core
 from orcalike.transport.wire.message cimport Message
 
 cdef extern from "ring/order.h" nogil:
@@ -89,7 +90,7 @@ def check_sizes(slots, lane):
                              f"{LANE_MOST} bytes, powers of two")
 
 
-cdef class MappedOrder(Layer):
+cdef class MappedOrder(FastLayer):
     """A layer whose order is in memory that all members map."""
 
     def __cinit__(self):

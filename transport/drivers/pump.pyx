@@ -560,10 +560,6 @@ cdef class Pump(Alarms):
                 surface()               # a handler waits: it may raise, or call anything
         return waitable.finished
 
-    def attend(self, Waitable waitable not None, seconds=None):
-        """Wait for it in this thread, which does the I/O meanwhile; False when the time is over."""
-        return self.wait(waitable, NEVER if seconds is None else monotonic() + <int64_t>(seconds * 1e9))
-
     # The end.
 
     cdef fail(self, object error):

@@ -172,9 +172,9 @@ cdef class Layer:
         return True
 
     cpdef object fast(self):
-        """The order in memory that a packet can be put into past this layer in this view, and what layers put before it.
+        """The layer below that takes packets past this one in this view, and what the layers between put before each.
 
-        (SharedOrder, bytes), or None: this layer does something with casts, or cannot say.
+        (FastLayer, bytes), or None: this layer does something with casts, or cannot say.
         """
         return None
 

@@ -215,7 +215,7 @@ cdef class Pack(LonePackets):
             if self.cast_lone(p + size):
                 self.lone_comes = True
                 self.announce()
-                self.core.schedule(self.fast_way.order)
+                self.core.schedule(self.way)
                 return
         if message.degree:
             self.raise_degree(message.degree)

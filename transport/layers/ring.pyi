@@ -1,12 +1,12 @@
 from typing import final
 
 from orcalike.transport.config import StackConfig
-from orcalike.transport.drivers.mapped_order import MappedOrder
 from orcalike.transport.layers.base import Core
+from orcalike.transport.ring.lone import LoneOrder
 from orcalike.transport.view import Member
 
 @final
-class SharedOrder(MappedOrder):
+class SharedOrder(LoneOrder):
     begins: tuple[int, int]
     frozen: bool
     replicas: int

@@ -47,9 +47,10 @@ from orcalike.transport.drivers.ring_segment cimport (
     ring_entry, ring_has_news, ring_is_in, ring_member, ring_next, ring_room, ring_wake,
 )
 from orcalike.transport.layers.base cimport NEVER, Core
-from orcalike.transport.drivers.mapped_order cimport OFFER, OTHER, RING_FENCED, MappedOrder, ring_append_fence
+from orcalike.transport.drivers.mapped_order cimport OFFER, OTHER, RING_FENCED, ring_append_fence
 from orcalike.transport.ring.holders cimport Holders
 from orcalike.transport.ring.incoming cimport AT_ONCE, LAST, MORE, PACKET_MAX, WHOLE, Incoming
+from orcalike.transport.ring.lone cimport LANE_HEADER, MUCH, LoneOrder
 from orcalike.transport.total.packets cimport body_of
 from orcalike.transport.wire.bytes cimport load32, load64, store32, store64
 from orcalike.transport.wire.message cimport Message
@@ -74,7 +75,7 @@ cdef Unordered unordered(Message message, Py_ssize_t size, Py_ssize_t sent):
 
 
 @cython.final
-cdef class SharedOrder(MappedOrder):
+cdef class SharedOrder(LoneOrder):
     """One order in shared memory; `RING(slots=N, lane=N)`: packets under way, bytes of each member's. Powers of two."""
 
     name = "RING"
@@ -116,7 +117,6 @@ cdef class SharedOrder(MappedOrder):
                 self.below.held_up()
 
     cdef int allow(self, Py_ssize_t written) noexcept:
-        """Set what may be delivered in this input: of each other member as much as this one writes, if that is much."""
         if self.input != self.core.inputs:
             self.input = self.core.inputs
             self.shares = self.core.now < self.busy_until and not self.core.waiting
@@ -347,7 +347,7 @@ cdef class SharedOrder(MappedOrder):
     # What is in the order.
 
     cdef int drain(self, int most=AT_ONCE) except -1:
-        """Deliver what is there, up to the fence, or so many packets of it: the rest in the next turn.
+        """Deliver what is there.
 
         What is delivered waits until it is applied, one after the other; few find their room in the cache.
         """

@@ -2,7 +2,7 @@
 
 from libc.stdint cimport uint64_t
 
-from orcalike.transport.fast cimport Fast
+from orcalike.transport.fast cimport HEADERS_MAX, FastLayer
 from orcalike.transport.layers.base cimport Layer
 from orcalike.transport.pack.degrees cimport DegreesOfMessages
 from orcalike.transport.wire.message cimport Message
@@ -19,7 +19,9 @@ cdef class LonePackets(Layer):
     cdef bint ready                 # there is something to cast
     cdef bint hands_up              # there is something to hand up
     cdef bint may_pass              # messages may go past the layers below
-    cdef Fast fast_way              # past the layers below in this view; or None
+    cdef FastLayer way              # the layer to which they go in this view; or None
+    cdef unsigned char headers[HEADERS_MAX]     # what the layers between put before each cast
+    cdef Py_ssize_t before          # bytes of these
     cdef bint knows_fast            # whether there is one was found out
     cdef unsigned char* lone        # a packet that is written there
     cdef unsigned char lone_degree  # its degree
@@ -35,4 +37,5 @@ cdef class LonePackets(Layer):
         return 0
 
     cdef unsigned char* lone_room(self, Py_ssize_t size, unsigned char degree) except? NULL
+    cdef int find_way(self) except -1
     cdef bint cast_lone(self, unsigned char* stop) except -1

@@ -6,8 +6,9 @@ handed up at once if it is the next one there, and nothing waits to be handed up
 """
 
 from libc.stdint cimport uint32_t
+from libc.string cimport memcpy
 
-from orcalike.transport.fast cimport Fast
+from orcalike.transport.fast cimport HEADERS_MAX, FastLayer
 from orcalike.transport.layers.base cimport Layer
 from orcalike.transport.pack.packets cimport HEADER, end_message
 from orcalike.transport.wire.bytes cimport VARINT_MAX, get_varint, store32, store64
@@ -25,16 +26,27 @@ cdef class LonePackets(Layer):
         cdef unsigned char* p = NULL
         if not self.knows_fast:
             self.knows_fast = True
-            found = self.below.fast() if self.may_pass else None
-            self.fast_way = None if found is None else Fast(*found)
-        if self.fast_way is not None and size <= self.fragment:
-            p = self.fast_way.room(HEADER + VARINT_MAX + size, degree)
+            self.find_way()
+        if self.way is not None and size <= self.fragment:
+            p = self.way.fast_room(self.before + HEADER + VARINT_MAX + size, degree)
         # What comes before has let no other thread in since that.
         if (p is NULL or self.ticket != self.returned or self.packet is not None or self.hands_up
                 or not self.core.is_quiet()):
             return NULL
+        memcpy(p, self.headers, self.before)
+        p += self.before
         self.lone, self.lone_degree = p, degree
         return p + HEADER + 1
+
+    cdef int find_way(self) except -1:
+        """Ask the layers below for a way past them in this view."""
+        found = self.below.fast() if self.may_pass else None
+        self.way, headers = (None, b"") if found is None else found
+        if len(headers) > HEADERS_MAX:
+            raise ValueError(f"{len(headers)} bytes of headers before each cast: {HEADERS_MAX} are allowed")
+        self.before = len(headers)
+        memcpy(self.headers, <const unsigned char*><bytes>headers, self.before)
+        return 0
 
     cdef bint cast_lone(self, unsigned char* stop) except -1:
         """The message that was marshalled up to `stop` is complete: put it into the order. False if there is no place for it now.
@@ -44,7 +56,7 @@ cdef class LonePackets(Layer):
         stop = end_message(self.lone + HEADER, stop)
         store64(self.lone, self.ticket)
         store32(self.lone + 8, 1)
-        if not self.fast_way.append(stop - self.lone):
+        if not self.way.fast_append(self.before + (stop - self.lone)):
             return False
         self.count(self.lone_degree)
         self.under_way = stop - self.lone
@@ -52,12 +64,12 @@ cdef class LonePackets(Layer):
         return True
 
     cdef int hand_up_lone(self) except -1:
-        cdef Message packet = self.fast_way.take()
+        cdef Message packet = self.way.fast_take()
         cdef uint32_t size
         if packet is None:
             return 0
         packet.ticket, packet.count = self.returned, 1
-        packet.start = get_varint(packet.base + HEADER, packet.base + packet.stop, &size) - packet.base
+        packet.start = get_varint(packet.base + self.before + HEADER, packet.base + packet.stop, &size) - packet.base
         self.under_way = 0
         self.returned += 1
         if self.packet is not None:     # what was cast since waits for it
@@ -69,4 +81,4 @@ cdef class LonePackets(Layer):
         return 0
 
     cdef int end_lone(self) except -1:
-        return self.fast_way.end() if self.fast_way is not None else 0
+        return self.way.fast_end() if self.way is not None else 0

@@ -1,0 +1,58 @@
+"""A packet that is alone, put into the order past the layers: RING's part of that."""
+
+from libc.stdint cimport int64_t, uint64_t
+
+from orcalike.transport.drivers.mapped_order cimport MappedOrder
+from orcalike.transport.drivers.ring_segment cimport ring_advance, ring_member
+from orcalike.transport.ring.holders cimport Holders
+from orcalike.transport.ring.incoming cimport Incoming
+from orcalike.transport.wire.message cimport Message
+from orcalike.transport.wire.ring cimport Ring
+
+cdef enum:
+    # A packet in the lane: degree (1) | is it a part (1) | 0 (2) | where the part begins (4) | the writer's clock (8) | body
+    LANE_HEADER = 16
+    MUCH = 512                  # bytes of a packet of a member that writes much
+
+
+cdef class LoneOrder(MappedOrder):
+    cdef Holders holders            # members whose word counts for resilience
+    cdef Ring unordered
+    cdef Incoming incoming          # copies of others' packets, and what is not whole here
+    cdef bint draining
+    cdef bint at_fence              # all of the view is delivered, and it has ended
+    cdef bint is_out                # others have gone on without this member, as the memory shows
+    cdef bint delivered             # something was, since this member listened last
+    cdef int mode                   # as TOTAL's
+    cdef unsigned char* lone        # the packet that is written, in the own lane, from its header on
+    cdef Py_ssize_t lone_size       # of its body
+
+    cdef inline bint may_cast(self) noexcept:
+        """Whether there is an order to append to."""
+        return self.may_append and not (self.frozen or self.at_fence or self.is_out or self.draining)
+
+    cdef inline void note(self, uint64_t wall) noexcept:
+        """A packet is delivered, or a part of one, which its sender has written at that time."""
+        self.delivered = True
+        if wall > self.stamp and <int64_t>wall > 0:
+            self.stamp = wall
+
+    cdef inline void place(self, Message message, int degree, unsigned row) noexcept:
+        """A packet has the next place in the order."""
+        message.degree = degree
+        message.source = self.position_of[row]
+        message.seqno = self.next
+        message.stamp = self.stamp
+        self.next += 1
+
+    cdef inline int advance(self) except -1:
+        """All that was taken has run: reads do not wait for it, and the others may overwrite it, if there is room for more here."""
+        cdef ring_member* m = &self.segment.member
+        m.handed = m.next
+        if self.has_credit and m.next != self.published:
+            self.published = m.next
+            ring_advance(m)
+        return 0
+
+    cdef int allow(self, Py_ssize_t written) noexcept
+    cdef int drain(self, int most=*) except -1

@@ -1,0 +1,78 @@
+# cython: allow_none_for_extension_args=False
+"""A packet that is alone, put into the order past the layers (transport/fast.pyx): RING's part of that.
+
+It lies in the own lane as others do, and is handed up from there, as they are.
+"""
+
+from libc.stdint cimport uint64_t
+from libc.string cimport memset
+
+from orcalike.transport.drivers.mapped_order cimport MappedOrder
+from orcalike.transport.drivers.ring_segment cimport (
+    ring_append, ring_applied_own, ring_has_news, ring_member, ring_room, ring_wake,
+)
+from orcalike.transport.wire.bytes cimport store64
+from orcalike.transport.wire.message cimport Message
+
+
+cdef class LoneOrder(MappedOrder):
+    """An order in memory, into which PACK puts packets past the layers between."""
+
+    cdef unsigned char* fast_room(self, Py_ssize_t size, unsigned char degree) except? NULL:
+        cdef ring_member* m
+        cdef unsigned char* found = NULL
+        if self.segment is None or not self.may_cast() or self.unordered.count:
+            return NULL
+        if degree and not self.holders.have_met(degree | self.mode):
+            return NULL
+        m = &self.segment.member
+        if ring_has_news(m) or ring_room(m, <unsigned>(LANE_HEADER + size), &found):
+            return NULL
+        memset(found, 0, 8)
+        found[0] = degree
+        self.lone = found
+        self.core.mark("W1")
+        return found + LANE_HEADER
+
+    cdef bint fast_append(self, Py_ssize_t size) except -1:
+        store64(self.lone + 8, <uint64_t>self.core.wall)
+        if ring_append(&self.segment.member, <unsigned>(LANE_HEADER + size), 1) < 0:
+            return False
+        self.lone_size = size
+        self.full_since = 0
+        self.appended = True
+        return True
+
+    cdef Message fast_take(self):
+        cdef Message packet
+        self.core.mark("W3")
+        if not ring_applied_own(&self.segment.member):
+            self.allow(self.lone_size)
+            self.core.schedule(self)
+            self.drain()
+            return None
+        if self.lone_size >= MUCH:
+            self.allow(self.lone_size)
+        packet = self.incoming.in_place(self.lone + LANE_HEADER, self.lone_size)
+        self.note(<uint64_t>self.core.wall)
+        self.place(packet, self.lone[0], self.segment.member.row)
+        return packet
+
+    cdef int fast_end(self) except -1:
+        if self.scheduled or self.segment is None:
+            return 0
+        if not self.armed or self.core.dozes or not self.may_append or self.unordered.count or self.left is not None:
+            self.core.schedule(self)    # more is to be done
+            return 0
+        self.advance()
+        self.appended = self.delivered = False
+        ring_wake(&self.segment.member)
+        return 0
+
+    cdef int allow(self, Py_ssize_t written) noexcept:
+        """Set what may be delivered in this input: of each other member as much as this one writes, if that is much."""
+        return 0
+
+    cdef int drain(self, int most=0) except -1:
+        """Deliver what is there, up to the fence, or so many packets of it: the rest in the next turn."""
+        return 0
