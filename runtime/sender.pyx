@@ -108,7 +108,7 @@ cdef class Sender(Invoker):
         if self.history is not None:
             return self.record_call(<Replica>replica, <Operation>operation, args, count, names, degree, wanted)
         invocation = prepare(self, replica, operation)
-        if not (awaited and not wanted and names is NULL and self.cast_lone(
+        if self.order[0] is NULL or not (awaited and not wanted and names is NULL and self.cast_lone(
                 invocation, <Replica>replica, <Operation>operation, args, count, degree, waits)):
             self.encode(<Replica>replica, <Operation>operation, args, count, names, degree)
             issue(self, invocation, wanted)
