@@ -1,7 +1,7 @@
 """A process's end of its line to the launcher: reports in both directions (`control_lines`).
 
-Outside of a launched program, and in a process that a rank has forked or started, nothing is sent
-and nothing arrives.
+Outside of a launched program nothing is sent and nothing arrives. What a rank has forked or started reports which
+members it is, and nothing else, if it has the rank's descriptor.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import functools
 import os
 import select
 import threading
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Iterable
 
 from orcalike.launch_protocol.control_lines import (
     Blocked,
@@ -21,6 +21,7 @@ from orcalike.launch_protocol.control_lines import (
     Ended,
     Gone,
     Heal,
+    IsMember,
     Joining,
     Lacks,
     Left,
@@ -30,15 +31,17 @@ from orcalike.launch_protocol.control_lines import (
     SharedOrder,
     ToLauncher,
     Unblocked,
+    encode,
     parse_for_process,
 )
+from orcalike.launch_protocol.deaths import Deaths
 from orcalike.launch_protocol.outgoing_lines import OutgoingLines
-from orcalike.launch_protocol.own_descriptor import own_descriptor
+from orcalike.launch_protocol.own_descriptor import held_descriptor, own_descriptor
 from orcalike.transport.drivers.deferral import OwnThread
 from orcalike.transport.view import Member
 
 _ended: set[int] = set()
-_died: set[int] = set()
+_died = Deaths()
 _to_make: dict[str, int] = {}
 """By group: the member that was last named to make it."""
 _cut: frozenset[Role] = frozenset()
@@ -93,7 +96,7 @@ def listen_gone(listener: Callable[[int], None]) -> None:
 def _listen(
     listeners: list[Callable[[int], None]],
     listener: Callable[[int], None],
-    said_before: Collection[int],
+    said_before: Iterable[int],
 ) -> None:
     with _lock:
         listeners.append(listener)
@@ -177,6 +180,11 @@ def _call_on_cut() -> None:
         on_cut(_cut)
 
 
+def has_died(incarnation: int) -> bool:
+    """Whether the process of this member, of this host, was seen to end (H13)."""
+    return incarnation in _died
+
+
 # Reports to the launcher.
 
 
@@ -190,6 +198,32 @@ def report_left(group: str) -> None:
     """This process has left the group, or does not join it any more."""
     _sent.pop(group, None)
     _send(Left(group))
+
+
+def report_member(incarnation: int) -> bool:
+    """This process, which a rank has started, asks to be let into a group as this member; whether a launcher learns it.
+
+    When it returns the launcher will read it, whatever becomes of this process and of the rank: so it knows of each such
+    member before any other process does.
+    """
+    if is_open() or (descriptor := passed_descriptor()) is None:
+        return False
+    return _write_at_once(descriptor, encode(IsMember(incarnation)).encode() + b"\n")
+
+
+def _write_at_once(descriptor: int, line: bytes) -> bool:
+    """Write a line so short that the kernel takes it in one piece, as soon as it has room; whether it was taken."""
+    ready = select.poll()
+    ready.register(descriptor, select.POLLOUT)
+    while True:
+        try:
+            os.write(descriptor, line)
+        except BlockingIOError:
+            ready.poll()
+        except OSError:  # the rank, or the launcher, has ended
+            return False
+        else:
+            return True
 
 
 def report_unblocked(group: str) -> None:
@@ -263,6 +297,14 @@ def _descriptor() -> int | None:
             return None
     descriptor, pid = _own_descriptor
     return descriptor if pid == os.getpid() else None
+
+
+def passed_descriptor() -> int | None:
+    """The end of the rank's line that this process has, be it the rank or not; None if there is none.
+
+    The launcher knows by the kernel what the rank has not written itself.
+    """
+    return held_descriptor(os.environ.get("ORCALIKE_CONTROL_FD", ""))
 
 
 _send = OutgoingLines(_descriptor).send

@@ -23,6 +23,10 @@ The launcher gives each rank and the witness one socket, on which lines come and
 | `lacks GROUP NUMBER RULE` | `Lacks`: it waits until so many members with replicas are in its view |
 | `described NUMBER GROUP JSON` | `Described`: how a group stands here (`descriptions`) |
 
+| to the launcher, by what a rank has started, on the rank's socket | |
+| --- | --- |
+| `member INCARNATION` | `IsMember`: the process that sends this asks to be let into a group |
+
 A group's name is percent-encoded. What cannot be parsed is none of these lines, and is let pass.
 """
 
@@ -37,6 +41,9 @@ from orcalike.transport.record import Record
 
 LINE_MAX = 1 << 15
 """A longer line is cut, so that the kernel takes it in one piece."""
+
+INCARNATIONS = 1 << 64
+"""How many there can be."""
 
 Role: TypeAlias = int | None
 """A process of the run: a rank, or None for the witness."""
@@ -98,6 +105,12 @@ class Left(Record):
     group: str
 
 
+class IsMember(Record):
+    """The process that sends this, which a rank has started, asks to be let into a group as this member."""
+
+    incarnation: int
+
+
 class Unblocked(Record):
     """This process has installed a primary view of the group."""
 
@@ -148,7 +161,7 @@ ToLauncher: TypeAlias = (
 )
 
 
-def encode(report: ToProcess | ToLauncher) -> str:
+def encode(report: ToProcess | ToLauncher | IsMember) -> str:
     """The line, without its end."""
     match report:
         case Ended(rank):
@@ -169,6 +182,8 @@ def encode(report: ToProcess | ToLauncher) -> str:
             return f"joining {quoted(group)} {incarnation}"
         case Left(group):
             return f"left {quoted(group)}"
+        case IsMember(incarnation):
+            return f"member {incarnation}"
         case Unblocked(group):
             return f"unblocked {quoted(group)}"
         case Sequencer(group):
@@ -230,6 +245,19 @@ def parse_for_launcher(line: str) -> ToLauncher | None:
             return Described(int(number), unquoted(group), description) if description else None
         case _:
             return None
+
+
+def parse_of_started(line: str) -> IsMember | None:
+    """What a process reports that a rank has started; None for any other line."""
+    match line.split():
+        case ["member", incarnation] if _is_incarnation(incarnation):
+            return IsMember(int(incarnation))
+        case _:
+            return None
+
+
+def _is_incarnation(text: str) -> bool:
+    return text.isascii() and text.isdecimal() and len(text) <= 20 and int(text) < INCARNATIONS
 
 
 def _one_line(rule: str) -> str:

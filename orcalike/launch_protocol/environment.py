@@ -56,7 +56,8 @@ OF_ONE_PROCESS = frozenset(
 """What a run never inherits from one around it.
 
 A rank has `ORCALIKE_CONTROL_FD` (its end of the line to the launcher) and `ORCALIKE_KEY_FD` in a form by which what it
-starts takes neither for its own (`own_descriptor`). `ORCALIKE_RANK_PID` is the rank's process;
+starts takes neither for its own (`own_descriptor`); what `group.fork` starts has the first one, and reports by it which member it
+is (`control_channel.report_member`). `ORCALIKE_RANK_PID` is the rank's process;
 `ORCALIKE_REPORT_FD`, on which it reports an exception that ends it, is gone when the program begins, and so are
 `ORCALIKE_REAPER_FD`, where it names its process group (`launcher.reaper`), and `ORCALIKE_TEMPLATE_FD`, on which a
 process that ranks are forked from is asked for them.

@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 from orcalike.launcher.child import REPORT_MAX, STREAMS, Exit, Stream
 from orcalike.launcher.frame_stream import FrameStream
-from orcalike.launcher.frames import CREDIT, STATUS, WINDOW, Frame, FrameError, Kind
+from orcalike.launcher.frames import CREDIT, MEMBER, STATUS, WINDOW, Frame, FrameError, Kind
 from orcalike.launcher.local_child import LocalChild
 
 KINDS: dict[Stream, Kind] = {1: Kind.OUT, 2: Kind.ERR}
@@ -64,6 +64,10 @@ class AgentChild:
         self._close_input()
         self._send(Kind.ENDED, STATUS.pack(end.returncode) + end.report[:REPORT_MAX])
         self._forget_if_over()
+
+    def member_ended(self, incarnation: int) -> None:
+        """Report it, as of the host: the launcher may have forgotten the process by now."""
+        self._stream.send(Frame(Kind.DIED, 0, MEMBER.pack(incarnation)))
 
     def failed_to_start(self, error: OSError) -> None:
         """It has not, as it is here."""

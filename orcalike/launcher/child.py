@@ -54,6 +54,9 @@ class Observer(Protocol):
     def output_ended(self, stream: Stream) -> None:
         """Nothing more comes there; it may be after the end of the process, whose children print too."""
 
+    def member_ended(self, incarnation: int) -> None:
+        """A process that it has started and that was this member was seen to end; it may be after the end of it."""
+
     def ended(self, end: Exit) -> None:
         """It has ended, and all that it has sent and printed itself has come."""
 

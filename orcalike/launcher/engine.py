@@ -42,6 +42,7 @@ from orcalike.launcher.remote_host import LEASE, RemoteHost
 from orcalike.launcher.run_keys import RunKey, key_of_run, new_key
 from orcalike.launcher.runtime_folders import make_run_folder
 from orcalike.launcher.signals import accept_sigusr1, watch_signals
+from orcalike.launcher.standard_files import open_standard_files
 from orcalike.launcher.status import Status
 from orcalike.launcher.template import LOAD_SECONDS, Template
 from orcalike.launcher.terminal_modes import TerminalModes
@@ -79,7 +80,7 @@ def launch(options: Options) -> int:
 
     Raises LaunchError if it cannot start.
     """
-    _open_standard_files()
+    open_standard_files()
     check_number(options)
     job = Job.create(options)
     directory = make_run_folder(job.identity)
@@ -104,6 +105,9 @@ class _Observer:
 
     def output_ended(self, stream: Stream) -> None:
         self._launcher.relay.end(self._child, stream)
+
+    def member_ended(self, incarnation: int) -> None:
+        self._launcher.member_ended(incarnation, self._child.host)
 
     def ended(self, end: Exit) -> None:
         if self._role is None:
@@ -174,6 +178,7 @@ class _Launcher:
             self.hosts.on_ready = self._start_all
             self.hosts.on_failed = self._not_connected
             self.hosts.on_lost = self._host_lost
+            self.hosts.on_member_ended = self.member_ended
             if not options.quiet:
                 self.hosts.on_slow = self._host_slow
         return local
@@ -472,6 +477,11 @@ class _Launcher:
         self.table.receive(role, line)
         self._look_for_loss()
 
+    def member_ended(self, incarnation: int, host: str) -> None:
+        """What a rank has started was this member, and was seen to end on that host."""
+        self.table.end_started(incarnation, host)
+        self._look_for_loss()
+
     def _look_for_loss(self) -> None:
         """Begin to doubt, or no longer, that the run can go on."""
         if self.outcome is not None or self._loss() is None:
@@ -582,13 +592,3 @@ class _Launcher:
             self.hosts.resume()
         for _, child in children:
             child.signal(signal.SIGCONT)
-
-
-def _open_standard_files() -> None:
-    """Give what a shell has closed (`<&-`) a file, or a pipe would get its number."""
-    for standard in (0, 1, 2):
-        try:
-            os.fstat(standard)
-        except OSError:
-            null = os.open(os.devnull, os.O_RDWR)  # the lowest free number, which is this one
-            os.set_inheritable(null, True)

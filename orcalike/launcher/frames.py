@@ -27,6 +27,7 @@ rest until the process ends. The launcher numbers the processes of a host by the
 | `LINE` | a line of the process |
 | `CREDIT` | 0 (1 byte), and how many bytes of its input the process has taken (4 bytes) |
 | `ENDED` | the exit status (4 bytes, signed, negative for a signal), and the report of an exception |
+| `DIED` | a member whose process was seen to end, which a process here had started: its incarnation (8 bytes) |
 | `PONG` | JSON, what each process has used, by number: seconds of processor time, bytes of memory, its age in seconds |
 
 Each side takes only its own kinds; what is longer than `FRAME_MAX` or no kind at all ends the connection.
@@ -50,6 +51,7 @@ CREDIT = struct.Struct("!BI")
 NUMBER = struct.Struct("!I")
 STATUS = struct.Struct("!i")
 SIGNAL = struct.Struct("!BB")
+MEMBER = struct.Struct("!Q")
 
 #: How much of a stream may be under way, so that a slow reader of the launcher slows the process down.
 WINDOW = 1 << 18
@@ -80,6 +82,7 @@ class Kind(enum.IntEnum):
     PONG = 16
     KILL_REST = 17
     QUIT = 18
+    DIED = 19
 
 
 class Frame(NamedTuple):

@@ -24,6 +24,7 @@ from orcalike.launch_protocol.control_lines import (
     Unblocked,
     parse_for_launcher,
 )
+from orcalike.launch_protocol.deaths import Deaths
 from orcalike.transport.record import Record
 from orcalike.transport.wording import listed
 
@@ -94,7 +95,7 @@ class Groups:
         """Called with how a group stands at a process, which was asked for it."""
         self._incarnations: dict[Role, set[int]] = {}
         #: Members whose processes have ended.
-        self.died: set[int] = set()
+        self.died = Deaths()
 
     def receive(self, role: Role, line: str) -> None:
         """Take a line of a process; what is none of ours is let pass."""
@@ -146,8 +147,16 @@ class Groups:
             if group.sequencer == role:
                 group.ordered = False
         died = self._incarnations.pop(role, set())
-        self.died |= died
+        for incarnation in sorted(died):
+            self.died.add(incarnation)
         return died
+
+    def end_started(self, incarnation: int) -> bool:
+        """What a process has started was this member, and has ended; False if the member is a process of the run itself."""
+        if any(incarnation in mine for mine in self._incarnations.values()):
+            return False
+        self.died.add(incarnation)
+        return True
 
     @property
     def formed(self) -> list[str]:
@@ -197,5 +206,5 @@ class Groups:
         """Whether it waits, and for no process that lives."""
         if place.state == "blocked":
             # None is missed if the member knows itself that all of them have ended.
-            return self.died.issuperset(incarnation for incarnation, _ in place.missing)
+            return all(incarnation in self.died for incarnation, _ in place.missing)
         return place.state == "joining"

@@ -62,6 +62,7 @@ class Hosts:
         self.on_failed: Callable[[LaunchError], None] = lambda error: None
         self.on_lost: Callable[[RemoteHost, str], None] = lambda host, why: None
         self.on_slow: Callable[[RemoteHost], None] = lambda host: None
+        self.on_member_ended: Callable[[int, str], None] = lambda incarnation, host: None
         self._selector, self._timers, self._notice = selector, timers, notice
         self._interface = interface
         self._counts = fill(self.listed, plan.nprocs)
@@ -163,6 +164,10 @@ class Hosts:
         """No agent has answered yet."""
         if self.connecting:
             self.on_slow(host)
+
+    def member_ended(self, host: RemoteHost, incarnation: int) -> None:
+        """A process that a rank has started, and that was this member, was seen to end."""
+        self.on_member_ended(incarnation, host.name)
 
     def lost(self, host: RemoteHost, why: str) -> None:
         """Nothing more comes of a host."""

@@ -7,11 +7,14 @@ import os
 import selectors
 import signal
 import socket
+import struct
 from collections.abc import Callable
 from typing import BinaryIO
 
 from orcalike.launch_protocol.control_lines import LINE_MAX, ToProcess, encode
+from orcalike.launch_protocol.deaths import DEATHS_MAX
 from orcalike.launcher.child import REPORT_MAX, STREAMS, Exit, Observer, Stream, Usage
+from orcalike.launcher.started_members import StartedMembers
 from orcalike.launcher.template import Output, Process
 from orcalike.launcher.usage import usage_of
 
@@ -19,6 +22,11 @@ READ_SIZE = 1 << 16
 #: What a process can have left in a pipe or socket at its end is read in so many pieces at the most;
 #: what it has forked may hold the other end and write on it.
 REST_MAX = 16
+#: So are the lines of it and of what it has started: each reading gives those of one process alone.
+LINES_REST_MAX = 4096
+
+_CREDENTIALS = struct.Struct("3i")
+"""Process, user and group."""
 
 
 class ControlLine:
@@ -27,10 +35,18 @@ class ControlLine:
     A process reads its line only when it has joined, and not while it stands still. Meanwhile lines that the kernel
     has no room for wait here, each once, and of `cut` and `heal` the last one: no more than there are ranks and
     members. A question (`describe`) does not wait: it is of no use later.
+
+    What the process has started may write on its end, too: the kernel says which process has written what.
     """
 
     def __init__(self, connection: socket.socket) -> None:
+        """To be made before the process is started: the kernel says that only of what is written from now on."""
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_PASSCRED, 1)
         self.socket = connection
+        self.pid = 0
+        """Of the process; 0: all that comes is taken for its own."""
+        self.on_other: Callable[[int, str], None] = lambda pid, line: None
+        """Called with a line that another process has written, and its number."""
         self._unfinished = b""
         self._rest = b""
         """Of a line that was taken in part."""
@@ -57,7 +73,15 @@ class ControlLine:
             self._waiting[b"cut"] = line
         else:
             self._waiting[line] = line
+            if len(self._waiting) > DEATHS_MAX:
+                self._drop_oldest_death()
         self.write()
+
+    def _drop_oldest_death(self) -> None:
+        for line in self._waiting:
+            if line.startswith((b"died ", b"gone ")):
+                del self._waiting[line]
+                return
 
     def write(self) -> None:
         """Send the lines that wait, as far as they are taken now."""
@@ -84,14 +108,38 @@ class ControlLine:
     def receive(self) -> list[str] | None:
         """The whole lines that the process has sent since; None when no more can come."""
         try:
-            data = self.socket.recv(2 * LINE_MAX)
+            data, control, _, _ = self.socket.recvmsg(
+                2 * LINE_MAX, socket.CMSG_SPACE(_CREDENTIALS.size)
+            )
         except BlockingIOError:
             return []
         except OSError:
             return None
+        if not data:
+            return None
+        writer = _writer(control)
+        if self.pid and writer and writer != self.pid:
+            # Its lines are short, so that each comes in one piece, or never.
+            for line in data.split(b"\n")[:-1]:
+                self.on_other(writer, line.decode(errors="replace"))
+            return []
         *lines, rest = (self._unfinished + data).split(b"\n")
         self._unfinished = rest if len(rest) < LINE_MAX else b""
-        return [line.decode(errors="replace") for line in lines] if data else None
+        return [line.decode(errors="replace") for line in lines]
+
+    def refuse(self) -> None:
+        """Let nothing more be written; what was can still be received."""
+        with contextlib.suppress(OSError):
+            self.socket.shutdown(socket.SHUT_RD)
+
+
+def _writer(control: list[tuple[int, int, bytes]]) -> int:
+    """The process that has written what came, as the kernel says; 0 if it does not."""
+    for level, kind, data in control:
+        if level == socket.SOL_SOCKET and kind == socket.SCM_CREDENTIALS:
+            process, _, _ = _CREDENTIALS.unpack(data[: _CREDENTIALS.size])
+            return int(process)
+    return 0
 
 
 class LocalChild:
@@ -141,6 +189,8 @@ class LocalChild:
     def observe(self, observer: Observer) -> None:
         """Read all that comes from now on."""
         self._observer = observer
+        started = StartedMembers(self._selector, observer.member_ended)
+        self._line.pid, self._line.on_other = self.pid, started.take
         self._selector.register(self._pidfd, selectors.EVENT_READ, self._end)
         self._selector.register(self._line.socket, selectors.EVENT_READ, self._exchange)
         self._watch_line()
@@ -278,7 +328,8 @@ class LocalChild:
     def _end(self) -> None:
         """It has ended: take the rest of what it has sent, and its exit status."""
         self._selector.unregister(self._pidfd)
-        for _ in range(REST_MAX):
+        self._line.refuse()
+        for _ in range(LINES_REST_MAX):
             if self._line.socket.fileno() < 0 or not self._receive():
                 break
         self._hang_up()

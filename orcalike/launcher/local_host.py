@@ -200,6 +200,7 @@ class LocalHost:
         theirs, ours = socket.socketpair()
         theirs.setblocking(False)
         ours.setblocking(False)
+        line = ControlLine(ours)
         with theirs:
             if start.role is None:
                 command += ["--control-fd", str(theirs.fileno())]
@@ -224,7 +225,7 @@ class LocalHost:
                 process = started, cast(Output, (started.stdout, started.stderr))
         return LocalChild(
             *process,
-            ControlLine(ours),
+            line,
             report,
             host=self.name,
             restarts=start.restarts,

@@ -14,6 +14,7 @@ from orcalike.launch_protocol.control_lines import (
     Role,
     ToProcess,
 )
+from orcalike.launch_protocol.deaths import DEATHS_MAX
 from orcalike.launcher.child import Child, Exit
 from orcalike.launcher.group_status import Groups
 from orcalike.launcher.job import Job
@@ -37,7 +38,7 @@ class ProcessTable:
         """The process that ended last of each, and how it did."""
         self._cuts: dict[Role, Cut] = {}
         self._died_at: dict[int, str] = {}
-        """The host of each member whose process was seen to end."""
+        """The host of each member whose process was seen to end, the last ones."""
 
     def children(self) -> list[tuple[Role, Child]]:
         """All that run now, the witness last."""
@@ -82,12 +83,22 @@ class ProcessTable:
         else:
             del self.ranks[role]
         for incarnation in sorted(self.groups.end(role)):
-            if seen:
-                self._died_at[incarnation] = child.host
-            for _, other in self.children():
-                certain = seen and other.host == child.host
-                other.send(Died(incarnation) if certain else Gone(incarnation))
+            self._report_end(incarnation, child.host, seen=seen)
         return child
+
+    def end_started(self, incarnation: int, host: str) -> None:
+        """A process that a rank has started was this member, and was seen to end on that host: it is reported likewise."""
+        if self.groups.end_started(incarnation):
+            self._report_end(incarnation, host, seen=True)
+
+    def _report_end(self, incarnation: int, host: str, *, seen: bool) -> None:
+        if seen:
+            self._died_at[incarnation] = host
+            if len(self._died_at) > DEATHS_MAX:
+                del self._died_at[next(iter(self._died_at))]
+        for _, other in self.children():
+            certain = seen and other.host == host
+            other.send(Died(incarnation) if certain else Gone(incarnation))
 
     def give_up(self, rank: int, *, seen: bool) -> None:
         """Tell all that a rank has ended which is not started again; `seen` if it certainly has."""

@@ -15,7 +15,7 @@ from typing import BinaryIO, Protocol
 
 from orcalike.launcher.child import Start, Usage
 from orcalike.launcher.frame_stream import FrameStream
-from orcalike.launcher.frames import NUMBER, Frame, FrameError, Kind
+from orcalike.launcher.frames import MEMBER, NUMBER, Frame, FrameError, Kind
 from orcalike.launcher.greeting import (
     NOISE_MAX,
     Assignment,
@@ -56,6 +56,9 @@ class HostObserver(Protocol):
 
     def probed(self, host: RemoteHost, troubles: list[str]) -> None:
         """Which of the addresses it can reach."""
+
+    def member_ended(self, host: RemoteHost, incarnation: int) -> None:
+        """A process that was this member, and that one of its processes had started, was seen to end there."""
 
     def lost(self, host: RemoteHost, why: str) -> None:
         """It is lost; its processes have been reported as lost."""
@@ -300,6 +303,8 @@ class RemoteHost:
                 self._observer.probed(self, [str(each) for each in _json_list(frame.data)])
             case Kind.PONG:
                 self._take_usage(frame.data)
+            case Kind.DIED if len(frame.data) == MEMBER.size:
+                self._observer.member_ended(self, *MEMBER.unpack(frame.data))
             case _ if (child := self._children.get(frame.process)) is not None:
                 child.take(frame)
                 if child.over:

@@ -46,6 +46,10 @@ def main() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.pthread_sigmask(signal.SIG_SETMASK, ())  # the thread that started it takes no signals
     os.set_inheritable(report_fd, False)
+    from orcalike.launch_protocol.control_channel import passed_descriptor
+
+    if (line := passed_descriptor()) is not None:
+        os.set_inheritable(line, False)
     own_key()
     with open(report_fd, "w", encoding="ascii") as report:
         try:

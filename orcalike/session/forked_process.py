@@ -14,6 +14,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
+from orcalike.launch_protocol import control_channel
 from orcalike.runtime import registered
 from orcalike.runtime.forks import Request
 from orcalike.session.host_address import beside
@@ -96,6 +97,9 @@ def start_process(request: Request, session: Hosting, taken: Collection[int | No
             passed.append(passed_on(session.options.keys))
             opened.callback(os.close, passed[-1])
             environment["ORCALIKE_KEY_FD"] = str(passed[-1])
+        # So that it can say which member it is: its death is certain then.
+        if (line := control_channel.passed_descriptor()) is not None:
+            passed.append(line)
         process = subprocess.Popen(
             [
                 *(sys.executable, "-P", PROGRAM),

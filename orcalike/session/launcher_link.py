@@ -15,6 +15,14 @@ from orcalike.transport.drivers.pump import Pump
 from orcalike.transport.view import Member, View
 
 
+def report_joining(link: LauncherLink | None, pump: Pump, incarnation: int) -> None:
+    """This process asks to be let into a group as this member: what a rank has started has no link, and reports that alone."""
+    if link is not None:
+        link.joining(incarnation)
+    else:  # then its end is certain to others, and the leases that it grants them are of use
+        pump.receives_deaths = control_channel.report_member(incarnation)
+
+
 class LauncherLink:
     """What a launcher and one member of one group report to each other; `addresses`: where each listens."""
 
@@ -43,7 +51,6 @@ class LauncherLink:
         self._incarnation = 0
         """Of the member that joins, or is in."""
         self._cast: set[int] = set()
-        self._died: set[int] = set()
         self._cut: frozenset[int | None] = frozenset()
         self._shares_memory = shares_memory
         self._is_oldest = False
@@ -89,7 +96,6 @@ class LauncherLink:
         self._pump.later(lambda: self._pump.call(make))
 
     def _member_died(self, incarnation: int) -> None:
-        self._died.add(incarnation)
         self._pump.later(lambda: self._pump.report_death(incarnation))
 
     def _member_gone(self, incarnation: int) -> None:
@@ -130,7 +136,7 @@ class LauncherLink:
                 ).start()
         # A death is certain, too, if it is reported before the member is known.
         for member in view.members:
-            if member.incarnation in self._died:
+            if control_channel.has_died(member.incarnation):
                 self._member_died(member.incarnation)
 
     def blocked(self, missing: tuple[Member, ...], rule: str) -> None:

@@ -19,7 +19,7 @@ from orcalike.session.describing import describe
 from orcalike.session.endpoint import Endpoint
 from orcalike.session.entry import Entry
 from orcalike.session.group_info import lacks_members, shares_memory
-from orcalike.session.launcher_link import LauncherLink
+from orcalike.session.launcher_link import LauncherLink, report_joining
 from orcalike.session.notebook import let_cells_wait
 from orcalike.session.options import JoinOptions
 from orcalike.session.shortage import Shortage
@@ -195,7 +195,7 @@ class Session:
         self._entry.begin()
         if self._line is not None:
             self._line.listen()  # the launcher asks how a group stands as soon as it knows of it
-            self._line.joining(self._endpoint.incarnation)
+        report_joining(self._line, self.pump, self._endpoint.incarnation)
         if self._endpoint.makes_group:
             self.pump.call(self.stack.join, "")
         else:
@@ -462,8 +462,7 @@ class Session:
         self.stack = self._endpoint.make_stack(old.config.options)
         self.upper.rebind(self.stack)
         self.pump.replace(old, self.stack)
-        if self._line is not None:
-            self._line.joining(self._endpoint.incarnation)
+        report_joining(self._line, self.pump, self._endpoint.incarnation)
 
     def _step_rejoin(self) -> bool:
         self._step()

@@ -25,6 +25,7 @@ from orcalike.launch_protocol.control_lines import (
     parse_for_launcher,
     parse_for_process,
 )
+from orcalike.launch_protocol.deaths import DEATHS_MAX, Deaths
 from orcalike.launch_protocol.descriptions import Description, Forked, SharedObject, Wait
 from orcalike.launch_protocol.outgoing_lines import WAITING_MAX, OutgoingLines
 from orcalike.launcher.group_status import Groups
@@ -40,7 +41,7 @@ def line(monkeypatch: pytest.MonkeyPatch) -> Iterator[socket.socket]:
     for name, value in {
         "_ended": set(),
         "_to_make": {},
-        "_died": set(),
+        "_died": Deaths(),
         "_cut": NOTHING,
         "_sent": {},
     }.items():
@@ -236,6 +237,47 @@ def test_forked_child_says_nothing(line: socket.socket) -> None:
     line.setblocking(False)
     with pytest.raises(BlockingIOError):
         line.recv(1)
+
+
+def test_what_a_rank_has_started_reports_which_member_it_is(line: socket.socket) -> None:
+    """With a short wait if there is no room; the rank itself does not: it reports more."""
+    assert not control_channel.report_member(6)
+    descriptor = int(os.environ["ORCALIKE_CONTROL_FD"].split(":")[0])
+    fill(descriptor)
+    pid = os.fork()
+    if pid == 0:
+        os._exit(0 if control_channel.report_member(7) else 1)
+    received = b""
+    while not received.endswith(b"member 7\n"):
+        received += line.recv(1 << 16)
+    assert os.waitpid(pid, 0)[1] == 0
+
+
+def test_without_the_rank_s_line_no_member_is_reported(
+    line: socket.socket, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It was not passed on, or the launcher does not read it any more."""
+    _, _, *file = os.environ["ORCALIKE_CONTROL_FD"].split(":")
+    number = os.environ["ORCALIKE_CONTROL_FD"].split(":")[0]
+    monkeypatch.setenv("ORCALIKE_CONTROL_FD", ":".join([number, "1", *file]))
+    line.shutdown(socket.SHUT_RD)
+    assert not control_channel.report_member(7)
+    reader, writer = os.pipe()
+    monkeypatch.setenv("ORCALIKE_CONTROL_FD", ":".join([str(writer), "1", *file]))
+    assert not control_channel.report_member(7)
+    os.close(writer)
+    assert os.read(reader, 1) == b""
+    os.close(reader)
+
+
+def test_of_many_deaths_the_last_are_known(line: socket.socket) -> None:
+    for incarnation in range(DEATHS_MAX + 2):
+        assert control_channel.receive(f"died {incarnation}")
+    assert not control_channel.has_died(1)
+    assert control_channel.has_died(2)
+    found: list[int] = []
+    control_channel.listen_died(found.append)
+    assert found == [*range(2, DEATHS_MAX + 2)]
 
 
 def test_launcher_that_has_gone_is_no_error(line: socket.socket) -> None:

@@ -15,6 +15,7 @@ from orcalike.launch_protocol.control_lines import (
     Ended,
     Gone,
     Heal,
+    IsMember,
     Joining,
     Lacks,
     Left,
@@ -26,6 +27,7 @@ from orcalike.launch_protocol.control_lines import (
     encode,
     parse_for_launcher,
     parse_for_process,
+    parse_of_started,
 )
 from orcalike.launch_protocol.environment import (
     OF_ONE_PROCESS,
@@ -231,6 +233,21 @@ def test_a_line_of_the_control_channel_is_read_as_it_was_written(
     assert "\n" not in line
     both = parse_for_process(line), parse_for_launcher(line)
     assert [each for each in both if each is not None] == [said]
+
+
+def test_a_line_of_what_a_rank_has_started_is_no_rank_s() -> None:
+    line = encode(IsMember(2**64 - 1))
+    assert parse_of_started(line) == IsMember(2**64 - 1)
+    assert parse_for_process(line) is None
+    assert parse_for_launcher(line) is None
+
+
+@pytest.mark.parametrize(
+    "line",
+    ["", "member", "member x", "member -1", f"member {2**64}", "member 1 2", "member ²", "left g"],
+)
+def test_any_other_line_of_it_is_none(line: str) -> None:
+    assert parse_of_started(line) is None
 
 
 @pytest.mark.parametrize(

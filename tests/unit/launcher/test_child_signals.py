@@ -37,6 +37,9 @@ class Noted:
         """Keep it."""
         self.ends.append(end)
 
+    def member_ended(self, incarnation: int) -> None:
+        """It starts none."""
+
     def failed_to_start(self, error: OSError) -> None:
         """It has started."""
 

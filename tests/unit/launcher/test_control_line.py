@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import selectors
 import signal
 import socket
@@ -13,6 +14,7 @@ from typing import cast
 import pytest
 
 from orcalike.launch_protocol.control_lines import Cut, Describe, Died, Ended, Heal, ToProcess
+from orcalike.launch_protocol.deaths import DEATHS_MAX
 from orcalike.launcher.child import Exit, Stream
 from orcalike.launcher.local_child import ControlLine, LocalChild
 from orcalike.launcher.template import Output
@@ -109,6 +111,55 @@ def test_process_that_has_gone_gets_nothing(ends: tuple[ControlLine, socket.sock
     assert not line.waiting
 
 
+def test_of_deaths_that_are_not_read_the_last_come(
+    ends: tuple[ControlLine, socket.socket],
+) -> None:
+    line, process = ends
+    line.send(Cut(frozenset(range(20_000))))  # the line is full
+    line.send(Ended(7))
+    for number in range(DEATHS_MAX + 9):
+        line.send(Died(number))
+    _, first, *deaths = read(line, process)
+    assert first == "ended 7"
+    assert deaths == [f"died {number}" for number in range(10, DEATHS_MAX + 9)]
+
+
+def write_elsewhere(process: socket.socket, data: bytes) -> int:
+    """Another process that has the process's end writes on it, and ends; gives its number."""
+    pid = os.fork()
+    if pid == 0:
+        process.send(data)
+        os._exit(0)
+    assert os.waitpid(pid, 0)[1] == 0
+    return pid
+
+
+def test_what_another_process_writes_is_not_taken_for_the_process_s(
+    ends: tuple[ControlLine, socket.socket],
+) -> None:
+    """Between the parts of a line, too."""
+    line, process = ends
+    others: list[tuple[int, str]] = []
+    line.pid, line.on_other = os.getpid(), lambda *given: others.append(given)
+    process.send(b"left a\nunblo")
+    pid = write_elsewhere(process, b"member 7\nmember 8\nmemb")
+    process.send(b"cked b\n")
+    assert [line.receive() for _ in range(4)] == [["left a"], [], ["unblocked b"], []]
+    assert others == [(pid, "member 7"), (pid, "member 8")]
+
+
+def test_what_was_written_before_the_line_was_refused_is_received(
+    ends: tuple[ControlLine, socket.socket],
+) -> None:
+    line, process = ends
+    process.send(b"left a\n")
+    line.refuse()
+    with pytest.raises(BrokenPipeError):
+        process.send(b"left b\n")
+    assert line.receive() == ["left a"]
+    assert line.receive() is None
+
+
 class Nothing:
     """It observes a process, and does nothing."""
 
@@ -122,6 +173,9 @@ class Nothing:
         pass
 
     def ended(self, end: Exit) -> None:
+        pass
+
+    def member_ended(self, incarnation: int) -> None:
         pass
 
     def failed_to_start(self, error: OSError) -> None:

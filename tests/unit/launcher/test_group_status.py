@@ -172,7 +172,7 @@ def test_ends_tell_which_members_died() -> None:
     groups.receive(0, "joining other 99")
     assert groups.end(0) == {1, 99}
     assert groups.end(0) == set()
-    assert groups.died == {1, 99}
+    assert set(groups.died) == {1, 99}
 
 
 @pytest.mark.parametrize(

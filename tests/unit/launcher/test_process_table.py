@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from orcalike.launch_protocol.control_lines import Make, ToProcess
+from orcalike.launch_protocol.control_lines import Died, Gone, Make, ToProcess
 from orcalike.launcher.job import Job, Options
 from orcalike.launcher.process_table import ProcessTable
 
@@ -118,3 +118,20 @@ def test_an_end_is_said_to_all() -> None:
     run = Run(3)
     run.ends(1)
     assert [str(it) for it in run.ranks[0].sent] == [str(it) for it in run.ranks[2].sent] != []
+
+
+def test_the_end_of_what_a_rank_has_started_is_certain_on_its_host() -> None:
+    run = Run(3)
+    run.ranks[2].host = "elsewhere"
+    run.table.end_started(7, "localhost")
+    assert run.ranks[0].sent == run.ranks[1].sent == [Died(7)]
+    assert run.ranks[2].sent == [Gone(7)]
+    assert 7 in run.table.groups.died
+
+
+def test_nothing_that_a_rank_has_started_is_believed_to_be_the_rank() -> None:
+    run = Run(2)
+    run.joins(1, 10)
+    run.table.end_started(10, "localhost")
+    assert run.ranks[0].sent == run.ranks[1].sent == []
+    assert 10 not in run.table.groups.died

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from orcalike.launch_protocol import control_channel
-from orcalike.session.launcher_link import LauncherLink
+from orcalike.session.launcher_link import LauncherLink, report_joining
 
 
 class ManualPump:
@@ -71,3 +71,21 @@ def test_not_as_a_member_that_is_no_more(link: LauncherLink, made: list[int]) ->
     link.forget()
     assert control_channel.receive("make default 8")
     assert made == []
+
+
+@pytest.mark.parametrize("taken", [True, False])
+def test_what_a_rank_has_started_grants_leases_if_the_launcher_reports_its_end(
+    monkeypatch: pytest.MonkeyPatch, taken: bool
+) -> None:
+    """Else they would only delay others: by TCP no other way is there to be certain of it (H13)."""
+    reported: list[int] = []
+
+    def report(incarnation: int) -> bool:
+        reported.append(incarnation)
+        return taken
+
+    monkeypatch.setattr(control_channel, "report_member", report)
+    pump = ManualPump()
+    report_joining(None, pump, 7)  # type: ignore[arg-type]
+    assert reported == [7]
+    assert pump.receives_deaths is taken
