@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from orcalike.transport.drivers.heartbeat_report import BEATS
 from tests.lib.fake_ssh import FakeSsh
 
 if TYPE_CHECKING:
     from tests.lib.programs import Programs
 
-SILENCE = {"ORCALIKE_DETECTION": "20"}
+SILENCE = {"ORCALIKE_DETECTION": "12", "BEATS_APART": str(12 / BEATS)}
 """Seconds: no member is suspected for silence, and each survivor sees the ends while the leases last."""
 
 WAYS = pytest.mark.parametrize(

@@ -46,6 +46,9 @@ def main() -> None:
             for _ in range(EACH):
                 group.fork(work, pids, True)
             wait_for(lambda: len(pids) == RANKS * (1 + 2 * EACH), "all are there")
+            time.sleep(
+                2 * float(os.environ["BEATS_APART"])
+            )  # so that they have leases by heartbeats
             if group.rank == 0:
                 kill([pid for rank, pid in pids if (rank is None) == (kills == "forked")])
             if kills == "ranks":
