@@ -61,6 +61,6 @@ def find_unmet(environ: Mapping[str, str] = os.environ) -> Unmet | None:
         return None
     for launcher, rank, size in _UNMET:
         count = environ.get(size, "")
-        if environ.get(rank) and count.isdigit() and int(count) > 1:
+        if environ.get(rank) and count.isdecimal() and int(count) > 1:
             return Unmet(launcher, environ[rank], int(count))
     return None

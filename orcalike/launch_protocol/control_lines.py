@@ -45,6 +45,9 @@ LINE_MAX = 1 << 15
 INCARNATIONS = 1 << 64
 """How many there can be."""
 
+DIGITS_MAX = len(str(INCARNATIONS))
+"""Of any number in a line."""
+
 Role: TypeAlias = int | None
 """A process of the run: a rank, or None for the witness."""
 
@@ -202,21 +205,21 @@ def encode(report: ToProcess | ToLauncher | IsMember) -> str:
 def parse_for_process(line: str) -> ToProcess | None:
     """What the launcher reports to a process; None for any other line."""
     match line.split():
-        case ["ended", rank] if rank.isdigit():
+        case ["ended", rank] if _is_number(rank):
             return Ended(int(rank))
-        case ["make", group, incarnation] if incarnation.isdigit():
+        case ["make", group, incarnation] if _is_number(incarnation):
             return Make(unquoted(group), int(incarnation))
-        case ["died", incarnation] if incarnation.isdigit():
+        case ["died", incarnation] if _is_number(incarnation):
             return Died(int(incarnation))
-        case ["gone", incarnation] if incarnation.isdigit():
+        case ["gone", incarnation] if _is_number(incarnation):
             return Gone(int(incarnation))
         case ["cut", others] if all(map(_is_role, others.split(","))):
             return Cut(frozenset(map(_parse_role, others.split(","))))
         case ["heal"]:
             return Heal()
-        case ["describe", number] if number.isdigit():
+        case ["describe", number] if _is_number(number):
             return Describe(int(number))
-        case ["describe", number, "objects"] if number.isdigit():
+        case ["describe", number, "objects"] if _is_number(number):
             return Describe(int(number), objects=True)
         case _:
             return None
@@ -225,7 +228,7 @@ def parse_for_process(line: str) -> ToProcess | None:
 def parse_for_launcher(line: str) -> ToLauncher | None:
     """What a process reports to the launcher; None for any other line."""
     match line.split(maxsplit=3):
-        case ["joining", group, incarnation] if incarnation.isdigit():
+        case ["joining", group, incarnation] if _is_number(incarnation):
             return Joining(unquoted(group), int(incarnation))
         case ["left", group]:
             return Left(unquoted(group))
@@ -238,9 +241,9 @@ def parse_for_launcher(line: str) -> ToLauncher | None:
         case ["blocked", group, members, *rule]:
             missing = _parse_members(members)
             return None if missing is None else Blocked(unquoted(group), missing, "".join(rule))
-        case ["lacks", group, needed, *rule] if needed.isdigit():
+        case ["lacks", group, needed, *rule] if _is_number(needed):
             return Lacks(unquoted(group), int(needed), "".join(rule))
-        case ["described", number, group, text] if number.isdigit():
+        case ["described", number, group, text] if _is_number(number):
             description = descriptions.parse(text)
             return Described(int(number), unquoted(group), description) if description else None
         case _:
@@ -256,8 +259,12 @@ def parse_of_started(line: str) -> IsMember | None:
             return None
 
 
+def _is_number(text: str) -> bool:
+    return text.isascii() and text.isdecimal() and len(text) <= DIGITS_MAX
+
+
 def _is_incarnation(text: str) -> bool:
-    return text.isascii() and text.isdecimal() and len(text) <= 20 and int(text) < INCARNATIONS
+    return _is_number(text) and int(text) < INCARNATIONS
 
 
 def _one_line(rule: str) -> str:
@@ -273,7 +280,7 @@ def _role(role: Role) -> str:
 
 
 def _is_role(text: str) -> bool:
-    return text == "w" or text.isdigit()
+    return text == "w" or _is_number(text)
 
 
 def _parse_role(text: str) -> Role:
@@ -285,7 +292,7 @@ def _parse_members(text: str) -> tuple[tuple[int, Role], ...] | None:
     members: list[tuple[int, Role]] = []
     for member in () if text == "-" else text.split(","):
         incarnation, _, role = member.partition(":")
-        if not (incarnation.isdigit() and _is_role(role)):
+        if not (_is_number(incarnation) and _is_role(role)):
             return None
         members.append((int(incarnation), _parse_role(role)))
     return tuple(members)

@@ -177,7 +177,7 @@ class RankEnvironment(RunEnvironment, kw_only=True):
             launcher=int(environ.get("ORCALIKE_LAUNCHER", "0")),
             seed=int(environ.get("ORCALIKE_SEED") or 0),
             restarts=int(environ.get("ORCALIKE_RESTART_COUNT", "0")),
-            key_fd=int(key_fd) if key_fd.isdigit() else None,
+            key_fd=int(key_fd) if key_fd.isdecimal() else None,
             stack=find_stack(environ),
             layers=find_layers(environ),
         )

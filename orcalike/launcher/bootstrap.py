@@ -206,7 +206,7 @@ def _made_anew(standard: int, stream: io.TextIOWrapper) -> io.TextIOWrapper:
 def own_key() -> None:
     """The descriptor of the run's key is this process's, and of nothing that it starts."""
     key = os.environ.get("ORCALIKE_KEY_FD", "")
-    if key.isdigit():
+    if key.isdecimal():
         os.set_inheritable(int(key), False)
         os.environ["ORCALIKE_KEY_FD"] = _as_own(int(key))
 
