@@ -31,16 +31,7 @@ from orcalike.runtime.local_reads cimport begin_read, catch_up, given_of, named_
 from orcalike.runtime.operation cimport Operation
 from orcalike.runtime.receipts cimport Receipts
 from orcalike.runtime.replica cimport (
-    CLOSED,
-    DROPPED,
-    FAULTY,
-    LOCKED,
-    QUEUED,
-    READ,
-    SIGNALLED,
-    Replica,
-    refuse_nested,
-    thread_slot,
+    CLOSED, DROPPED, FAULTY, LOCKED, QUEUED, READ, SIGNALLED, Replica, refuse_nested, thread_slot,
 )
 from orcalike.runtime.room cimport EXTRA, SIMPLE_MAX, WARNED, Room, wait_for
 from orcalike.runtime.task cimport hand_on
@@ -84,7 +75,8 @@ cdef class Sender(Invoker):
     cdef Invocation invoke_nowait(self, object replica, object operation, PyObject* const* args,
                                   Py_ssize_t count, PyObject* names, unsigned int wanted, bint awaited):
         cdef Invocation invocation = self.commit_call(replica, operation, args, count, names, wanted, False, awaited)
-        self.last = invocation
+        if invocation.outcome == UNDER_WAY:     # else its result is the caller's alone
+            self.last = invocation
         let_leave(self, awaited)
         return invocation
 
@@ -118,16 +110,21 @@ cdef class Sender(Invoker):
                         Py_ssize_t count, unsigned char degree, bint waits) except -1:
         """Put a call right into the order, where it runs at once (transport/fast.pyx); False if it is to be sent as others are."""
         cdef unsigned char* p
-        cdef bint interrupted = True
+        cdef bint sent = False, interrupted = True
         if self.failure is not None or not operation.fits(count) or not self.driver.come_in(self.pack.core):
             return False
-        p = self.pack.lone_room(SIMPLE_MAX, degree)
-        if p is not NULL:
-            p = put_call(p, replica, operation, args, count)
-        if p is NULL or not self.pack.cast_lone(p):
-            self.driver.go_out(None)
+        try:
+            p = self.pack.lone_room(SIMPLE_MAX, degree)
+            if p is not NULL:
+                p = put_call(p, replica, operation, args, count)
+            if p is not NULL and self.pack.cast_lone(p):
+                sent = True             # nothing raises until `go_out`
+                issue(self, invocation, 0)
+        finally:
+            if not sent:
+                self.driver.go_out(None)
+        if not sent:
             return False
-        issue(self, invocation, 0)
         try:
             self.driver.go_out(self.pack.core)
             interrupted = False

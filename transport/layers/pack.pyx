@@ -482,7 +482,7 @@ cdef class Pack(LonePackets):
         return 0
 
     cpdef up_view(self, object view, bytes cut):
-        self.knows_fast = False
+        self.knows_fast, self.way = False, None
         self.position = view.position(self.core.me.incarnation)
         self.members = view.members
         if self.partial:

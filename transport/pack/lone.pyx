@@ -29,7 +29,7 @@ cdef class LonePackets(Layer):
             self.find_way()
         if self.way is not None and size <= self.fragment:
             p = self.way.fast_room(self.before + HEADER + VARINT_MAX + size, degree)
-        # What comes before has let no other thread in since that.
+        # Looked at last: what is above may have let other threads put something into the open packet.
         if (p is NULL or self.ticket != self.returned or self.packet is not None or self.hands_up
                 or not self.core.is_quiet()):
             return NULL

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import signal
 import threading
+import weakref
 from types import FrameType
 from typing import Any, cast
 
@@ -90,6 +91,27 @@ async def test_writes_that_are_awaited_do(group: orca.Group, order: str) -> None
     together = await asyncio.gather(*[log.add.aio(entry) for entry in range(5, 10)])
     assert together == [6, 7, 8, 9, 10]
     assert log.all() == list(range(10))
+
+
+class Result:
+    """What an operation returns, at the member that called."""
+
+
+@orca.shared
+class Maker:
+    """Its results are known by weak references."""
+
+    @orca.write
+    def make(self) -> Result:
+        return Result()
+
+
+async def test_nothing_holds_a_result_that_its_caller_has_let_go(group: orca.Group) -> None:
+    maker = await group.share.aio(Maker, "maker")
+    result = weakref.ref(await maker.make.aio())
+    assert result() is None
+    results = await asyncio.to_thread(lambda: [weakref.ref(maker.make()) for _ in range(2)])
+    assert [each() for each in results] == [None, None]
 
 
 def test_what_is_large_or_named_does_not(group: orca.Group, order: str) -> None:
