@@ -2,6 +2,7 @@
 
 from cpython.object cimport PyObject
 from libc.stdint cimport int64_t, uint32_t, uint64_t
+from libc.string cimport memcpy
 
 from orcalike.runtime.degrees cimport Degrees
 from orcalike.runtime.invocation cimport Invocation, Invoker
@@ -50,10 +51,12 @@ cdef class Sender(Invoker):
                                   int degree=*)
     cdef Invocation record_call(self, Replica replica, Operation operation, PyObject* const* args,
                                 Py_ssize_t count, PyObject* names, unsigned char degree,
-                                unsigned int wanted)
+                                unsigned int wanted, bint waits, bint awaited)
     cdef Invocation commit_recorded(self, Replica replica, object operation, uint32_t code,
                                     tuple args, bytes body, unsigned char degree,
-                                    unsigned int wanted)
+                                    unsigned int wanted, bint waits, bint awaited)
+    cdef bint put_lone(self, uint32_t number, uint32_t code, bytes body, unsigned char degree) except -1
+    cdef int go_out(self, Invocation invocation, bint sent, bint waits) except -1
     cdef int check_stable(self, object operation, unsigned int wanted) except -1
     cdef int check(self, Replica replica) except -1
     cdef int refuse(self, Replica replica) except -1
@@ -107,6 +110,13 @@ cdef inline unsigned char* put_call(unsigned char* p, Replica replica, Operation
         if p is NULL:
             return NULL
     return p
+
+
+cdef inline unsigned char* put_body(unsigned char* p, uint32_t number, uint32_t code, bytes body) noexcept:
+    """The same of a call whose arguments are marshalled."""
+    p = put_varint(put_varint(p, number), code)
+    memcpy(p, <const char*>body, len(body))
+    return p + len(body)
 
 
 cdef inline bint is_refused(Sender sender, Replica replica) noexcept:

@@ -13,7 +13,7 @@ import logging
 cimport cython
 from cpython.object cimport PyObject
 from libc.stdint cimport int64_t, uint32_t, uint64_t
-from libc.string cimport memcpy, memset
+from libc.string cimport memset
 
 from orcalike.runtime import waits
 from orcalike.runtime.arguments import positional
@@ -25,8 +25,7 @@ from orcalike.runtime.receipts import NO_STABLE
 from orcalike.runtime.room import RoomLacking
 from orcalike.transport.errors import NotEnoughMembers, StackError
 
-from orcalike.runtime.invocation cimport GRACE, UNDER_WAY, Invocation, Invoker
-from orcalike.runtime.invocation cimport blocking, must_not_block, nanoseconds, refuse_loop
+from orcalike.runtime.invocation cimport GRACE, UNDER_WAY, Invocation, Invoker, blocking, must_not_block, nanoseconds, refuse_loop
 from orcalike.runtime.local_reads cimport begin_read, catch_up, given_of, named_of
 from orcalike.runtime.operation cimport Operation
 from orcalike.runtime.receipts cimport Receipts
@@ -39,7 +38,6 @@ from orcalike.transport.drivers.deferral cimport drop, drop_later, hold
 from orcalike.transport.drivers.driver cimport Driver
 from orcalike.transport.layers.base cimport NEVER
 from orcalike.transport.layers.pack cimport MESSAGES_MAX, Pack
-from orcalike.transport.wire.bytes cimport put_varint
 from orcalike.transport.wire.message cimport Message
 
 cdef enum:
@@ -98,7 +96,7 @@ cdef class Sender(Invoker):
         if self.pack.is_full():
             self.room.wait(0)
         if self.history is not None:
-            return self.record_call(<Replica>replica, <Operation>operation, args, count, names, degree, wanted)
+            return self.record_call(<Replica>replica, <Operation>operation, args, count, names, degree, wanted, waits, awaited)
         invocation = prepare(self, replica, operation)
         if self.order[0] is NULL or not (awaited and not wanted and names is NULL and self.cast_lone(
                 invocation, <Replica>replica, <Operation>operation, args, count, degree, waits)):
@@ -110,28 +108,30 @@ cdef class Sender(Invoker):
                         Py_ssize_t count, unsigned char degree, bint waits) except -1:
         """Put a call right into the order, where it runs at once (transport/fast.pyx); False if it is to be sent as others are."""
         cdef unsigned char* p
-        cdef bint sent = False, interrupted = True
+        cdef bint sent = False
         if self.failure is not None or not operation.fits(count) or not self.driver.come_in(self.pack.core):
             return False
         try:
             p = self.pack.lone_room(SIMPLE_MAX, degree)
             if p is not NULL:
                 p = put_call(p, replica, operation, args, count)
-            if p is not NULL and self.pack.cast_lone(p):
-                sent = True             # nothing raises until `go_out`
+            sent = p is not NULL and self.pack.cast_lone(p)
+            if sent:
                 issue(self, invocation, 0)
         finally:
-            if not sent:
-                self.driver.go_out(None)
-        if not sent:
-            return False
+            self.go_out(invocation, sent, waits)
+        return sent
+
+    cdef int go_out(self, Invocation invocation, bint sent, bint waits) except -1:
+        """Leave the core. What was sent right into the order, and `waits` for its outcome, runs before that, as a rule."""
+        cdef bint interrupted = sent and waits
         try:
-            self.driver.go_out(self.pack.core)
+            self.driver.go_out(self.pack.core if sent else None)
             interrupted = False
         finally:
-            if interrupted and waits and invocation.outcome == UNDER_WAY:
+            if interrupted and invocation.outcome == UNDER_WAY:
                 self.withdraw(invocation, "interrupted")
-        return True
+        return 0
 
     cdef object invoke(self, object replica, object operation, PyObject* const* args,
                        Py_ssize_t count, PyObject* names, int64_t timeout, unsigned int wanted):
@@ -188,20 +188,21 @@ cdef class Sender(Invoker):
         return 0
 
     cdef Invocation record_call(self, Replica replica, Operation operation, PyObject* const* args, Py_ssize_t count,
-                                PyObject* names, unsigned char degree, unsigned int wanted):
+                                PyObject* names, unsigned char degree, unsigned int wanted, bint waits, bint awaited):
         """`commit_call` where a history is kept."""
         given, named = positional(operation, given_of(args, count), named_of(args, count, names))
         if named:
             given = (*given, named)
         body = self.codec.encode_slow(given, operation.title)
-        return self.commit_recorded(replica, operation, <uint32_t>operation.index << 1 | bool(named), given, body, degree, wanted)
+        return self.commit_recorded(replica, operation, <uint32_t>operation.index << 1 | bool(named), given, body, degree, wanted,
+                                    waits, awaited)
 
     cdef Invocation commit_recorded(self, Replica replica, object operation, uint32_t code, tuple args, bytes body,
-                                    unsigned char degree, unsigned int wanted):
-        """Put a message into the open packet once its invocation is on file."""
+                                    unsigned char degree, unsigned int wanted, bint waits, bint awaited):
+        """Send a message, or put it into the open packet, once its invocation is on file."""
         cdef uint32_t number = 0 if replica is None else replica.number
         cdef Invocation invocation = prepare(self, replica, operation)
-        cdef bint issued = False
+        cdef bint issued = False, inside = False, sent = False
         while not issued:
             hold()
             try:
@@ -210,29 +211,35 @@ cdef class Sender(Invoker):
                     issued = self.room.has(len(body))
                     if issued:
                         self.history.invoked(self.pack.ticket, replica, name_of(operation), args, body)
-                        self.commit(number, code, body, degree)
+                        inside = (awaited and not wanted and self.order[0] is not NULL
+                                  and self.driver.come_in(self.pack.core))
+                        sent = inside and self.put_lone(number, code, body, degree)
+                        if not sent:
+                            self.commit(number, code, body, degree)
                         issue(self, invocation, wanted)
                 if not issued:
                     self.room.wait(len(body))   # others were faster
             finally:
+                if inside:              # others can write the history by now
+                    self.go_out(invocation, sent, waits)
                 drop_later()
         return invocation
 
     cpdef commit(self, uint32_t number, uint32_t code, bytes body, unsigned char degree=0):
         """Put one message into the open packet."""
-        cdef unsigned char* p
         if degree:
             self.pack.raise_degree(degree)
-        p = self.pack.reserve(len(body) + EXTRA)
-        p = put_varint(put_varint(p, number), code)
-        memcpy(p, <const char*>body, len(body))
-        self.pack.commit(p + len(body))
+        self.pack.commit(put_body(self.pack.reserve(len(body) + EXTRA), number, code, body))
+
+    cdef bint put_lone(self, uint32_t number, uint32_t code, bytes body, unsigned char degree) except -1:
+        """Put one message right into the order, if it is small and nothing is before it; `go_out` comes next."""
+        cdef unsigned char* p = NULL
+        if len(body) <= SIMPLE_MAX:
+            p = self.pack.lone_room(len(body) + EXTRA, degree)
+        return p is not NULL and self.pack.cast_lone(put_body(p, number, code, body))
 
     cpdef Invocation invoke_group(self, int code, tuple args, str what, unsigned int wanted=0, int degree=-1):
-        """Invoke what the group itself does; returns the invocation.
-
-        Its degree is the group's where none is given.
-        """
+        """Invoke what the group itself does; returns the invocation. Its degree is the group's where none is given."""
         cdef Invocation invocation
         self.check(None)
         refuse_nested(what, False)
@@ -247,7 +254,7 @@ cdef class Sender(Invoker):
             self.room.wait(len(body))
             self.check(None)
         if self.history is not None:
-            invocation = self.commit_recorded(None, what, code << 1, args, body, degree, wanted)
+            invocation = self.commit_recorded(None, what, code << 1, args, body, degree, wanted, False, False)
         else:
             invocation = prepare(self, None, what)
             self.commit(0, code << 1, body, degree)
@@ -291,8 +298,7 @@ cdef class Sender(Invoker):
     def post(self, int code, tuple args, str what, int degree=-1):
         """Have the group itself do something, which nothing waits for; returns its ticket.
 
-        Its degree is the group's where none is given.
-        It never waits for room: there is one for each call that is waited for, at the most.
+        Its degree is the group's where none is given. It never waits for room: there is one for each call that is waited for, at most.
         """
         cdef bytes body = self.codec.encode_slow(args, what)
         cdef uint64_t ticket
@@ -565,8 +571,7 @@ cdef class Sender(Invoker):
         drop()
         return outcome
 
-    cdef Invocation read_nowait(self, object replica, object operation, PyObject* const* args,
-                                Py_ssize_t count, PyObject* names):
+    cdef Invocation read_nowait(self, object replica, object operation, PyObject* const* args, Py_ssize_t count, PyObject* names):
         return self.start_read(replica, operation, args, count, names, True, False)
 
     cdef Invocation start_read(self, object replica, object operation, PyObject* const* args,

@@ -6,12 +6,14 @@ import asyncio
 import signal
 import threading
 import weakref
+from pathlib import Path
 from types import FrameType
 from typing import Any, cast
 
 import pytest
 
 import orcalike as orca
+from orcalike.history_check.check import check_folder
 from orcalike.testing import Members
 from tests.lib.processes import until
 
@@ -198,3 +200,24 @@ def test_a_thread_of_another_member_that_sleeps_is_woken(monkeypatch: pytest.Mon
         assert seen == [1]
     finally:
         members.close()
+
+
+def test_writes_that_are_recorded_do_and_are_on_file(
+    tmp_path: Path, order: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ORCALIKE_HISTORY", str(tmp_path))
+    with orca.join(stack=f"PACK:XFER:{order}:MBRSHIP:COM:unix") as group:
+        log = group.share(Log, "log")
+        before = past(group)
+        for number in range(20):
+            assert log.add(2 * number) == 2 * number + 1
+            log.add.nowait(2 * number + 1)
+        with pytest.raises(ValueError, match="no"):
+            log.refuse("no")
+        assert log.add("x" * 5000) == 41
+        group.fence()
+        assert log.add(1) == 42
+        assert past(group) - before >= (2 if order == "RING" else 0)
+    verdict = check_folder(tmp_path, 0)
+    assert verdict.violations == []
+    assert verdict.delivered >= 43
