@@ -98,7 +98,7 @@ cdef class Sender(Invoker):
         if self.history is not None:
             return self.record_call(<Replica>replica, <Operation>operation, args, count, names, degree, wanted, waits, awaited)
         invocation = prepare(self, replica, operation)
-        if self.order[0] is NULL or not (awaited and not wanted and names is NULL and self.cast_lone(
+        if not (may_go_alone(self, awaited, wanted) and names is NULL and self.cast_lone(
                 invocation, <Replica>replica, <Operation>operation, args, count, degree, waits)):
             self.encode(<Replica>replica, <Operation>operation, args, count, names, degree)
             issue(self, invocation, wanted)
@@ -211,8 +211,7 @@ cdef class Sender(Invoker):
                     issued = self.room.has(len(body))
                     if issued:
                         self.history.invoked(self.pack.ticket, replica, name_of(operation), args, body)
-                        inside = (awaited and not wanted and self.order[0] is not NULL
-                                  and self.driver.come_in(self.pack.core))
+                        inside = may_go_alone(self, awaited, wanted) and self.driver.come_in(self.pack.core)
                         sent = inside and self.put_lone(number, code, body, degree)
                         if not sent:
                             self.commit(number, code, body, degree)

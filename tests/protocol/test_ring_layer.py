@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import gc
 import itertools
-import os
 from random import Random
 
 import pytest
@@ -13,6 +11,7 @@ from orcalike.simulator.simulation import Run
 from orcalike.transport.drivers.descriptors import DescriptorsOfOne, Handle
 from orcalike.transport.errors import StackError
 from orcalike.transport.stacks import parse_stack
+from tests.lib.descriptors import count_files
 from tests.lib.manual_network import ManualNetwork
 from tests.lib.ring_scenarios import STACK, draw_over_ring
 
@@ -510,12 +509,7 @@ def test_groups_that_were_reset_have_orders_of_their_own() -> None:
 
 def test_descriptors_are_closed_with_the_members() -> None:
     """Memory, pipes of one's own, and those by which others are woken."""
-
-    def count() -> int:
-        gc.collect()
-        return len(os.listdir("/proc/self/fd"))
-
-    before = count()
+    before = count_files()
     for seed in range(4):
         Run(draw_over_ring(seed)).run()
-    assert count() == before
+    assert count_files() == before

@@ -27,6 +27,7 @@ from orcalike.transport import stacks
 from orcalike.transport.layers.base import Core, Layer
 from orcalike.transport.view import View
 from orcalike.transport.wire.message import Message
+from tests.lib.descriptors import count_files
 from tests.lib.ring_scenarios import draw_over_ring
 
 CHUNK = 25
@@ -170,11 +171,11 @@ def test_a_transcript_names_what_members_send_about_memory() -> None:
 
 def test_a_run_leaves_no_descriptor_open() -> None:
     """A process makes thousands of runs. What shares memory is closed, though the run is still here."""
-    before = len(os.listdir("/proc/self/fd"))
+    before = count_files()
     run = Run(draw_over_ring(8))
     run.run()
     assert len(run.applications) > 1
-    assert len(os.listdir("/proc/self/fd")) == before
+    assert count_files() == before
 
 
 # The shrinker, on a bug of its own.

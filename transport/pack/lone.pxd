@@ -36,6 +36,10 @@ cdef class LonePackets(Layer):
         self.ticket += 1
         return 0
 
+    cdef inline bint may_have_way(self) noexcept:
+        """Whether messages may go past the layers below in this view, as far as is known."""
+        return self.way is not None or not self.knows_fast
+
     cdef unsigned char* lone_room(self, Py_ssize_t size, unsigned char degree) except? NULL
     cdef int find_way(self) except -1
     cdef bint cast_lone(self, unsigned char* stop) except -1

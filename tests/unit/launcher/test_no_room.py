@@ -11,6 +11,7 @@ import pytest
 from orcalike.launcher import reaper, remote_command, runtime_folders
 from orcalike.launcher.errors import LaunchError
 from orcalike.launcher.host_list import ListedHost
+from tests.lib.descriptors import count_files
 
 
 def test_no_space_for_the_folder_of_a_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -33,12 +34,12 @@ def test_no_process_for_the_reaper(tmp_path: Path, monkeypatch: pytest.MonkeyPat
         raise BlockingIOError(errno.EAGAIN, os.strerror(errno.EAGAIN))
 
     monkeypatch.setattr(os, "fork", fork)
-    files = len(os.listdir("/proc/self/fd"))
+    files = count_files()
     with pytest.raises(LaunchError, match=r"temporarily unavailable.*ulimit -u") as raised:
         reaper.start_reaper(directory)
     assert raised.value.code == 70
     assert not directory.exists()
-    assert len(os.listdir("/proc/self/fd")) == files
+    assert count_files() == files
 
 
 @pytest.mark.parametrize("trouble", ["there is none", "it hangs"])

@@ -22,6 +22,7 @@ from orcalike.launcher.remote_host import RemoteHost
 from orcalike.launcher.run_keys import RunKey
 from orcalike.launcher.run_plan import RunPlan
 from orcalike.launcher.timers import Timers
+from tests.lib.descriptors import count_files
 
 #: More than a pipe has room for, unless it is made larger.
 LENGTH = 300_000
@@ -123,7 +124,7 @@ def test_a_command_that_reads_nothing_and_ends() -> None:
 def test_a_command_that_cannot_be_watched_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nothing is left of it, so that the run can end."""
     with selectors.DefaultSelector() as selector:
-        files = len(os.listdir("/proc/self/fd"))
+        files = count_files()
         host, noted = host_of(["sleep", "1000"], 1, selector)
         started = []
 
@@ -136,7 +137,7 @@ def test_a_command_that_cannot_be_watched_is_ended(monkeypatch: pytest.MonkeyPat
             host.connect()
         assert not host.connected
         assert not selector.get_map()
-        assert len(os.listdir("/proc/self/fd")) == files
+        assert count_files() == files
         with pytest.raises(ChildProcessError):
             os.waitpid(started[0], 0)
         assert noted.failures == []

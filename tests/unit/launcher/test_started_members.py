@@ -11,6 +11,7 @@ from collections.abc import Iterator
 import pytest
 
 from orcalike.launcher.started_members import INCARNATIONS_MAX, SPARE, StartedMembers
+from tests.lib.descriptors import count_files
 
 
 @pytest.fixture
@@ -97,7 +98,7 @@ def test_descriptors_are_left_for_the_ranks(
 ) -> None:
     """Without room for one the end of the process is not seen; nothing else comes of it."""
     monkeypatch.setattr(resource, "getrlimit", lambda which: (SPARE, SPARE))
-    before = os.listdir("/proc/self/fd")
+    before = count_files()
     StartedMembers(selector, nothing_ends).take(process.pid, "member 7")
     assert not selector.get_map()
-    assert os.listdir("/proc/self/fd") == before
+    assert count_files() == before

@@ -12,6 +12,7 @@ import pytest
 from orcalike.transport.drivers.descriptors import LANE, Descriptors, Handle
 from orcalike.transport.drivers.pidfd import OwnProcess
 from orcalike.transport.errors import ProtocolError
+from tests.lib.descriptors import count_files
 
 ME = 7
 """The incarnation that offers."""
@@ -51,10 +52,10 @@ def test_a_number_that_another_file_has_meanwhile_is_not_opened(process: OwnProc
     handle = offer(writer)
     theirs = os.pipe()
     os.dup2(theirs[1], writer)
-    files = len(os.listdir("/proc/self/fd"))
+    files = count_files()
     with pytest.raises(FileNotFoundError, match="another file has its number"):
         open_offered(process, handle)
-    assert len(os.listdir("/proc/self/fd")) == files
+    assert count_files() == files
     os.close(writer)
     with pytest.raises(FileNotFoundError):
         open_offered(process, handle)

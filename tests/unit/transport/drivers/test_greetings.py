@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import os
 import shutil
 import socket
@@ -14,6 +13,7 @@ import pytest
 from orcalike.launcher.listeners import listen
 from orcalike.transport.drivers import pidfd
 from orcalike.transport.wire.message import Message
+from tests.lib.descriptors import count_files
 from tests.lib.member_process import (
     End,
     Sender,
@@ -28,8 +28,7 @@ def test_what_non_members_pass_is_not_believed(end: End, tmp_path: Path, passed:
     reader, writer = os.pipe()
     os.write(writer, b"readable")
     given = {"nothing": [], "no process": [reader], "several": [reader] * 5}[passed]
-    gc.collect()  # what other tests have left
-    before = len(os.listdir("/proc/self/fd"))
+    before = count_files()
     with socket.socket(socket.AF_UNIX) as sock:
         sock.connect(end.member.address.removeprefix("unix:"))
         socket.send_fds(sock, [greeting], given)
@@ -37,7 +36,7 @@ def test_what_non_members_pass_is_not_believed(end: End, tmp_path: Path, passed:
         for _ in range(20):
             end.pump.handle()
         # The two ends of the connection, and this end's own process.
-        assert len(os.listdir("/proc/self/fd")) <= before + 3
+        assert count_files() <= before + 3
     end.until(lambda: end.events_of("link_down"))
     assert end.events_of("died") == []
     os.close(reader)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import gc
 import os
 import socket
 from collections.abc import Iterator
@@ -13,7 +12,7 @@ import pytest
 
 from orcalike.transport.drivers import pidfd
 from orcalike.transport.drivers.pidfd import OwnProcess
-from tests.lib.descriptors import without_descriptors
+from tests.lib.descriptors import count_files, without_descriptors
 from tests.lib.member_process import End, Ends, Sender, greet, peer_is_linked
 from tests.unit.transport.drivers.test_greetings import is_shut, refusals
 
@@ -53,13 +52,12 @@ def test_a_connection_whose_descriptors_are_cut_off_is_closed_and_brings_them_ag
         end.until(lambda: peer_is_linked(end, 76))
     end.until(lambda: not peer_is_linked(end, 76))
     with connected(end) as sock:
-        gc.collect()  # what other tests have left
-        before = len(os.listdir("/proc/self/fd"))
+        before = count_files()
         with without_descriptors(free):
             socket.send_fds(sock, [greeting], given)
             end.until(lambda: is_shut(end, sock))
         assert NO_ROOM in str(refusals(end))
-        assert len(os.listdir("/proc/self/fd")) == before - 1
+        assert count_files() == before - 1
     assert not peer_is_linked(end, 77)
     before = watched()
     with connected(end) as sock:
