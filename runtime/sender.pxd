@@ -113,8 +113,8 @@ cdef inline unsigned char* put_call(unsigned char* p, Replica replica, Operation
 
 
 cdef inline bint may_go_alone(Sender sender, bint awaited, unsigned int wanted) noexcept:
-    """Whether a message may go past the layers: an order in memory is below, and something waits for the outcome, here alone."""
-    return awaited and not wanted and sender.order[0] is not NULL and sender.pack.may_have_way()
+    """Whether a message may go past the layers: the order is in memory, nothing is before it here, and its outcome is waited for."""
+    return awaited and not wanted and sender.order[0] is not NULL and sender.pack.is_idle()
 
 
 cdef inline unsigned char* put_body(unsigned char* p, uint32_t number, uint32_t code, bytes body) noexcept:

@@ -8,8 +8,6 @@ of invocations under way, not ordered yet, waits for room.
 What comes in is for `dispatch`, whose `Runtime` owns the sender.
 """
 
-import logging
-
 cimport cython
 from cpython.object cimport PyObject
 from libc.stdint cimport int64_t, uint32_t, uint64_t
@@ -45,8 +43,6 @@ cdef enum:
     MOMENT = 250000000      # ns for which an event loop waits for a mutex: an operation's own bound
 
 cdef bytes NOTHING = bytes([0, Code.VOID << 1])     # what stands in the place of a call that was taken back
-
-_log = logging.getLogger("orcalike")
 
 
 @cython.final
@@ -98,35 +94,40 @@ cdef class Sender(Invoker):
         if self.history is not None:
             return self.record_call(<Replica>replica, <Operation>operation, args, count, names, degree, wanted, waits, awaited)
         invocation = prepare(self, replica, operation)
-        if not (may_go_alone(self, awaited, wanted) and names is NULL and self.cast_lone(
-                invocation, <Replica>replica, <Operation>operation, args, count, degree, waits)):
-            self.encode(<Replica>replica, <Operation>operation, args, count, names, degree)
-            issue(self, invocation, wanted)
+        if names is NULL and may_go_alone(self, awaited, wanted):
+            if self.cast_lone(invocation, <Replica>replica, <Operation>operation, args, count, degree, waits):
+                return invocation
+            self.check(<Replica>replica)    # others may have come between
+            if self.pack.is_full():
+                self.room.wait(0)
+        self.encode(<Replica>replica, <Operation>operation, args, count, names, degree)
+        issue(self, invocation, wanted)
         return invocation
 
     cdef bint cast_lone(self, Invocation invocation, Replica replica, Operation operation, PyObject* const* args,
                         Py_ssize_t count, unsigned char degree, bint waits) except -1:
-        """Put a call right into the order, where it runs at once (transport/fast.pyx); False if it is to be sent as others are."""
-        cdef unsigned char* p
-        cdef bint sent = False
-        if self.failure is not None or not operation.fits(count) or not self.driver.come_in(self.pack.core):
+        """Send a call of plain arguments from the core: into the order, where it runs at once (transport/fast.pyx), or into the packet."""
+        cdef unsigned char call[SIMPLE_MAX]
+        cdef unsigned char* stop = put_call(call, replica, operation, args, count) if operation.fits(count) else NULL
+        cdef bint alone = False, sent = False
+        if stop is NULL or not self.driver.come_in(self.pack.core):
             return False
         try:
-            p = self.pack.lone_room(SIMPLE_MAX, degree)
-            if p is not NULL:
-                p = put_call(p, replica, operation, args, count)
-            sent = p is not NULL and self.pack.cast_lone(p)
+            alone = sent = self.pack.cast_lone(call, stop - call, degree)
+            if not sent and not is_refused(self, replica) and not self.pack.is_full():
+                self.pack.put(call, stop - call, degree)
+                sent = True             # before the core is left, as its thread may not come back from that soon
             if sent:
                 issue(self, invocation, 0)
         finally:
-            self.go_out(invocation, sent, waits)
+            self.go_out(invocation, alone, waits)
         return sent
 
-    cdef int go_out(self, Invocation invocation, bint sent, bint waits) except -1:
-        """Leave the core. What was sent right into the order, and `waits` for its outcome, runs before that, as a rule."""
-        cdef bint interrupted = sent and waits
+    cdef int go_out(self, Invocation invocation, bint alone, bint waits) except -1:
+        """Leave the core. A call that was put right into the order runs before that; the caller `waits` for its outcome, or does not."""
+        cdef bint interrupted = alone and waits
         try:
-            self.driver.go_out(self.pack.core if sent else None)
+            self.driver.go_out(self.pack.core if alone else None)
             interrupted = False
         finally:
             if interrupted and invocation.outcome == UNDER_WAY:
@@ -202,7 +203,7 @@ cdef class Sender(Invoker):
         """Send a message, or put it into the open packet, once its invocation is on file."""
         cdef uint32_t number = 0 if replica is None else replica.number
         cdef Invocation invocation = prepare(self, replica, operation)
-        cdef bint issued = False, inside = False, sent = False
+        cdef bint issued = False, inside = False, alone = False
         while not issued:
             hold()
             try:
@@ -212,16 +213,18 @@ cdef class Sender(Invoker):
                     if issued:
                         self.history.invoked(self.pack.ticket, replica, name_of(operation), args, body)
                         inside = may_go_alone(self, awaited, wanted) and self.driver.come_in(self.pack.core)
-                        sent = inside and self.put_lone(number, code, body, degree)
-                        if not sent:
+                        alone = inside and self.put_lone(number, code, body, degree)
+                        if not alone:
                             self.commit(number, code, body, degree)
                         issue(self, invocation, wanted)
                 if not issued:
                     self.room.wait(len(body))   # others were faster
             finally:
-                if inside:              # others can write the history by now
-                    self.go_out(invocation, sent, waits)
-                drop_later()
+                try:
+                    if inside:          # others can write the history by now
+                        self.go_out(invocation, alone, waits)
+                finally:
+                    drop_later()
         return invocation
 
     cpdef commit(self, uint32_t number, uint32_t code, bytes body, unsigned char degree=0):
@@ -232,10 +235,8 @@ cdef class Sender(Invoker):
 
     cdef bint put_lone(self, uint32_t number, uint32_t code, bytes body, unsigned char degree) except -1:
         """Put one message right into the order, if it is small and nothing is before it; `go_out` comes next."""
-        cdef unsigned char* p = NULL
-        if len(body) <= SIMPLE_MAX:
-            p = self.pack.lone_room(len(body) + EXTRA, degree)
-        return p is not NULL and self.pack.cast_lone(put_body(p, number, code, body))
+        cdef unsigned char call[SIMPLE_MAX]
+        return len(body) + EXTRA <= SIMPLE_MAX and self.pack.cast_lone(call, put_body(call, number, code, body) - call, degree)
 
     cpdef Invocation invoke_group(self, int code, tuple args, str what, unsigned int wanted=0, int degree=-1):
         """Invoke what the group itself does; returns the invocation. Its degree is the group's where none is given."""

@@ -43,6 +43,7 @@ cdef class Pack(LonePackets):
 
     cdef unsigned char* reserve(self, Py_ssize_t size) except NULL
     cdef int commit(self, unsigned char* stop) except -1
+    cdef int put(self, const unsigned char* message, Py_ssize_t size, unsigned char degree) except -1
     cdef bint leaves_now(self) noexcept
     cdef bint has_other_kind(self, unsigned char degree) noexcept
 

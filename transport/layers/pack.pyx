@@ -127,9 +127,10 @@ cdef class Pack(LonePackets):
         """The message that was marshalled from where `reserve` said up to `stop` is complete."""
         stop = end_message(self.packet.base + self.packet.stop, stop)
         self.packet.stop = stop - self.packet.base
-        self.count(self.next_degree)
+        self.note_degree(self.next_degree)
         self.next_degree = 0
         self.packed += 1
+        self.ticket += 1
         if self.packet.stop - self.packet.start >= self.size:
             self.close()
         elif self.under_way == 0:
@@ -208,22 +209,23 @@ cdef class Pack(LonePackets):
     # Downcalls.
 
     cpdef cast(self, Message message):
-        cdef Py_ssize_t size = message.size()
-        cdef unsigned char* p = self.lone_room(size, message.degree)
-        if p is not NULL:
-            memcpy(p, message.data(), size)
-            if self.cast_lone(p + size):
-                self.lone_comes = True
-                self.announce()
-                self.core.schedule(self.way)
-                return
-        if message.degree:
-            self.raise_degree(message.degree)
-        p = self.reserve(size)
-        memcpy(p, message.data(), size)
-        self.commit(p + size)
+        if self.cast_lone(message.data(), message.size(), message.degree):
+            self.lone_comes = True
+            self.announce()
+            self.core.schedule(self.way)
+            return
+        self.put(message.data(), message.size(), message.degree)
         if self.ready or self.gathers:
             self.core.again(self)
+
+    cdef int put(self, const unsigned char* message, Py_ssize_t size, unsigned char degree) except -1:
+        """Put a message into the open packet."""
+        cdef unsigned char* p
+        if degree:
+            self.raise_degree(degree)
+        p = self.reserve(size)
+        memcpy(p, message, size)
+        return self.commit(p + size)
 
     cdef bint has_packets(self) noexcept:
         return self.packet is not None or self.closed.count or self.large is not None

@@ -14,7 +14,7 @@ cdef class LonePackets(Layer):
     cdef readonly Py_ssize_t under_way  # bytes that were cast and not delivered here yet
     cdef readonly Py_ssize_t fragment   # a packet of more bytes is cut
     cdef DegreesOfMessages degrees  # of each message
-    cdef unsigned char run_degree   # of the message that was counted last
+    cdef unsigned char run_degree   # of the message that was cast last, or is to be next
     cdef Message packet             # the open one, or None
     cdef bint ready                 # there is something to cast
     cdef bint hands_up              # there is something to hand up
@@ -24,22 +24,20 @@ cdef class LonePackets(Layer):
     cdef Py_ssize_t before          # bytes of these
     cdef bint knows_fast            # whether there is one was found out
     cdef unsigned char* lone        # a packet that is written there
-    cdef unsigned char lone_degree  # its degree
     cdef bint lone_comes            # it is in the order, and to be handed up with all else
     cdef uint64_t lone_casts        # how many there were
 
-    cdef inline int count(self, unsigned char degree) except -1:
-        """There is one message more, of that degree."""
+    cdef inline int note_degree(self, unsigned char degree) except -1:
+        """The next message has that degree."""
         if degree != self.run_degree:
             self.degrees.begin(self.ticket, degree, self.returned)
             self.run_degree = degree
-        self.ticket += 1
         return 0
 
-    cdef inline bint may_have_way(self) noexcept:
-        """Whether messages may go past the layers below in this view, as far as is known."""
-        return self.way is not None or not self.knows_fast
+    cdef inline bint is_idle(self) noexcept:
+        """Whether nothing of this member is under way or gathers, and messages may go past the layers below, as far as is known."""
+        return self.ticket == self.returned and self.packet is None and (self.way is not None or not self.knows_fast)
 
     cdef unsigned char* lone_room(self, Py_ssize_t size, unsigned char degree) except? NULL
     cdef int find_way(self) except -1
-    cdef bint cast_lone(self, unsigned char* stop) except -1
+    cdef bint cast_lone(self, const unsigned char* message, Py_ssize_t size, unsigned char degree) except -1

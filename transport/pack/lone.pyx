@@ -19,10 +19,7 @@ cdef class LonePackets(Layer):
     """What this member has cast, by number; and casts that meet nothing before them."""
 
     cdef unsigned char* lone_room(self, Py_ssize_t size, unsigned char degree) except? NULL:
-        """Room in the order for a message of up to `size` bytes, if nothing is before it or in its way; else NULL.
-
-        Nothing else may happen until `cast_lone`.
-        """
+        """Room in the order for a message of `size` bytes, if nothing is before it or in its way; else NULL."""
         cdef unsigned char* p = NULL
         if not self.knows_fast:
             self.knows_fast = True
@@ -35,30 +32,33 @@ cdef class LonePackets(Layer):
             return NULL
         memcpy(p, self.headers, self.before)
         p += self.before
-        self.lone, self.lone_degree = p, degree
+        self.lone = p
         return p + HEADER + 1
 
     cdef int find_way(self) except -1:
         """Ask the layers below for a way past them in this view."""
-        found = self.below.fast() if self.may_pass else None
-        self.way, headers = (None, b"") if found is None else found
-        if len(headers) > HEADERS_MAX:
-            raise ValueError(f"{len(headers)} bytes of headers before each cast: {HEADERS_MAX} are allowed")
-        self.before = len(headers)
-        memcpy(self.headers, <const unsigned char*><bytes>headers, self.before)
+        cdef object found = self.below.fast() if self.may_pass else None
+        cdef bytes headers
+        if found is not None and len(<bytes?>found[1]) <= HEADERS_MAX:
+            headers = found[1]
+            memcpy(self.headers, <const unsigned char*>headers, len(headers))
+            self.way, self.before = <FastLayer?>found[0], len(headers)
         return 0
 
-    cdef bint cast_lone(self, unsigned char* stop) except -1:
-        """The message that was marshalled up to `stop` is complete: put it into the order. False if there is no place for it now.
-
-        `hand_up_lone` comes next.
-        """
-        stop = end_message(self.lone + HEADER, stop)
+    cdef bint cast_lone(self, const unsigned char* message, Py_ssize_t size, unsigned char degree) except -1:
+        """Put a message right into the order, as a packet of its own; `hand_up_lone` comes next. False if it cannot be."""
+        cdef unsigned char* p = self.lone_room(size, degree)
+        cdef unsigned char* stop
+        if p is NULL:
+            return False
+        memcpy(p, message, size)
+        stop = end_message(self.lone + HEADER, p + size)
         store64(self.lone, self.ticket)
         store32(self.lone + 8, 1)
+        self.note_degree(degree)        # which may raise, so before the message is there for others
         if not self.way.fast_append(self.before + (stop - self.lone)):
             return False
-        self.count(self.lone_degree)
+        self.ticket += 1
         self.under_way = stop - self.lone
         self.lone_casts += 1
         return True

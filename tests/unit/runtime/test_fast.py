@@ -16,6 +16,7 @@ import orcalike as orca
 from orcalike.history_check.check import check_folder
 from orcalike.testing import Members
 from tests.lib.processes import until
+from tests.lib.shared_classes import Gate, pass_gate
 
 LIMIT = 30
 
@@ -93,6 +94,20 @@ async def test_writes_that_are_awaited_do(group: orca.Group, order: str) -> None
     together = await asyncio.gather(*[log.add.aio(entry) for entry in range(5, 10)])
     assert together == [6, 7, 8, 9, 10]
     assert log.all() == list(range(10))
+
+
+not_held_up: list[object] = []
+"""Objects whose operations pass the gate."""
+
+
+@orca.shared
+class Door:
+    """Its operation is held up at one member."""
+
+    @orca.write
+    def pass_through(self) -> None:
+        if self not in not_held_up:  # orca: unchecked
+            pass_gate("door")  # orca: unchecked
 
 
 class Result:
@@ -221,3 +236,62 @@ def test_writes_that_are_recorded_do_and_are_on_file(
     verdict = check_folder(tmp_path, 0)
     assert verdict.violations == []
     assert verdict.delivered >= 43
+
+
+def test_a_call_is_sent_before_its_thread_runs_what_others_have_sent(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """That may take long: then the thread is another one's, and its own call would not have been sent."""
+    monkeypatch.setenv("ORCALIKE_CHECK", "none")
+    members = Members(2, LIMIT)
+    try:
+        here, there = members
+        log, same = here.share(Log, "log"), there.find(Log, "log")
+        door = here.share(Door, "door")
+
+        def write() -> None:
+            log.add(1)
+            door.pass_through.nowait()
+            log.add(2)
+
+        with Gate("door") as gate:
+            not_held_up.append(there.find(Door, "door"))
+            thread = threading.Thread(target=write)
+            thread.start()
+            gate.wait_until_reached()
+            until(
+                lambda: same.all() == [1, 2],
+                "the second one is there, though the first does not end",
+            )
+            gate.open()
+            thread.join(LIMIT)
+            assert not thread.is_alive()
+    finally:
+        not_held_up.clear()
+        members.close()
+
+
+def test_signals_have_their_handlers_after_an_error_in_the_core_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also where a history is kept."""
+    called: list[int] = []
+    monkeypatch.setenv("ORCALIKE_HISTORY", str(tmp_path))
+    former = signal.signal(signal.SIGUSR2, lambda number, frame: called.append(number))
+    try:
+        with orca.join(stack="PACK:XFER:RING:MBRSHIP:COM:unix") as group:
+            log = group.share(Log, "log")
+            log.add(1)
+
+            def fail(step: str) -> None:
+                if step == "W11":
+                    group._session.stack.on_mark = None
+                    raise RuntimeError("planted")
+
+            group._session.stack.on_mark = fail
+            with pytest.raises((RuntimeError, orca.OrcalikeError)):
+                log.add(2)
+            signal.raise_signal(signal.SIGUSR2)
+            assert called == [signal.SIGUSR2]
+    finally:
+        signal.signal(signal.SIGUSR2, former)
