@@ -118,7 +118,7 @@ cdef inline bint may_go_alone(Sender sender, bint awaited, unsigned int wanted) 
 
 
 cdef inline unsigned char* put_body(unsigned char* p, uint32_t number, uint32_t code, bytes body) noexcept:
-    """The same of a call whose arguments are marshalled."""
+    """Write a call whose arguments are marshalled; where it ends."""
     p = put_varint(put_varint(p, number), code)
     memcpy(p, <const char*>body, len(body))
     return p + len(body)

@@ -6,7 +6,7 @@ the headers that they would put before it, and has it swapped into the order. If
 else it comes with what is before it, through the layers. Whatever else is the case goes through them from the start, and nothing was
 done then.
 
-A layer between says in `fast` what it puts before each cast, if it does nothing else with casts and will not in this view.
+A layer between says in `fast` what it puts before each cast, if it does nothing else with casts on their way down and up, and will not in this view.
 """
 
 from orcalike.transport.layers.base cimport Layer
@@ -25,9 +25,9 @@ cdef class FastLayer(Layer):
         return False
 
     cdef Message fast_take(self):
-        """It, if it is the next one in the order; else None, and what is before it is handed up."""
+        """The packet, if it is the next one in the order; else None, and what is before it is handed up."""
         return None
 
     cdef int fast_end(self) except -1:
-        """It has run: say so to the others, and wake them."""
+        """The packet has run: say so to the other members, and wake them."""
         return 0

@@ -402,7 +402,7 @@ cdef class Layer:
         return 0
 
     cdef int end_lone(self) except -1:
-        """That has run, and what came with it."""
+        """What has gone past the layers has run."""
         return 0
 
 

@@ -59,6 +59,7 @@ cdef class LoneOrder(MappedOrder):
         return packet
 
     cdef int fast_end(self) except -1:
+        # Another thread that has gone on in this one's place has RING go on instead (pump: `take_place`, `send_out`).
         if self.scheduled or self.segment is None:
             return 0
         if not self.armed or self.core.dozes or not self.may_append or self.unordered.count or self.left is not None:
@@ -71,8 +72,8 @@ cdef class LoneOrder(MappedOrder):
 
     cdef int allow(self, Py_ssize_t written) noexcept:
         """Set what may be delivered in this input: of each other member as much as this one writes, if that is much."""
-        return 0
+        return 0                        # RING does
 
     cdef int drain(self, int most=0) except -1:
         """Deliver what is there, up to the fence, or so many packets of it: the rest in the next turn."""
-        return 0
+        raise NotImplementedError
