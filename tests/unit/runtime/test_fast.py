@@ -274,7 +274,7 @@ def test_a_call_is_sent_before_its_thread_runs_what_others_have_sent(
 def test_signals_have_their_handlers_after_an_error_in_the_core_too(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Also where a history is kept."""
+    """Also if a history is kept."""
     called: list[int] = []
     monkeypatch.setenv("ORCALIKE_HISTORY", str(tmp_path))
     former = signal.signal(signal.SIGUSR2, lambda number, frame: called.append(number))
