@@ -295,3 +295,24 @@ def test_signals_have_their_handlers_after_an_error_in_the_core_too(
             assert called == [signal.SIGUSR2]
     finally:
         signal.signal(signal.SIGUSR2, former)
+
+
+def test_what_another_thread_sends_meanwhile_comes_first() -> None:
+    """It has no need of the core, and its number is the lower one."""
+    with orca.join(stack="PACK:XFER:RING:MBRSHIP:COM:unix") as group:
+        log = group.share(Log, "log")
+        log.add(0)
+        stack = group._session.stack
+
+        def meanwhile(step: str) -> None:
+            if step == "W1":
+                stack.on_mark = None
+                other = threading.Thread(target=lambda: log.add.nowait(1))
+                other.start()
+                other.join(LIMIT)
+
+        before = past(group)
+        stack.on_mark = meanwhile
+        assert log.add(2) == 3
+        assert log.all() == [0, 1, 2]
+        assert past(group) == before, "it went as others do, behind that"
