@@ -26,6 +26,7 @@ EARLIER = {
     5958: "a member that applied nothing went from view to view, until no fence had room",
     2173: "one that had left lived on, and its silence was excused for as long as that of others",
     126: "a coordinator asked for reports before it had come to the fence itself",
+    5188: "a member that was asked again for a cut came to its end while it was asked, and said so in the midst of a step",
     1358141545601857: "members that found the order full, since one hung, kept all others awake",
 }
 """Seeds that have found faults."""

@@ -505,8 +505,9 @@ cdef class SharedOrder(LoneOrder):
             return True                 # one that is out delivers no more, and may lead to the view without it
         if self.segment is None:
             return True                 # no member appends in a view before this one has mapped its memory
+        self.awaits_cut = False         # asked again: if all of it is there now, the answer says so
         self.drain(ALL_OF_IT)
-        if self.at_fence:
+        if self.at_fence or self.is_out:
             return True
         self.awaits_cut = True
         return False
