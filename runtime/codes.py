@@ -34,6 +34,9 @@ class Code(IntEnum):
     """What a member has seen of objects' states at places of the order. It does not count as delivered."""
 
 
+DIGESTS_OF_STATES = "digests of states"
+"""What `Code.DIGESTS` is called in histories and errors."""
+
 FIELDS: dict[Code, tuple[type, ...]] = {
     Code.CREATE: (str, str, bytes, bytes, int, int),
     Code.FIND: (str, str, bytes),

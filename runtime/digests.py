@@ -31,7 +31,7 @@ from typing import TYPE_CHECKING, Protocol
 from orcalike.runtime.audit import values_of
 from orcalike.runtime.call import Call
 from orcalike.runtime.changes import Hook
-from orcalike.runtime.codes import Code
+from orcalike.runtime.codes import DIGESTS_OF_STATES, Code
 from orcalike.runtime.divergence import diverged
 from orcalike.runtime.errors import ReplicaDivergence
 from orcalike.runtime.replica import (
@@ -324,9 +324,9 @@ class Digests:
     def _post(self, mode: int, values: int, packed: bytes) -> bool:
         report = self._runtime.view.number, mode, values, packed
         try:
-            self._runtime.sender.post(Code.DIGESTS, report, "digests of states", 0)
+            self._runtime.sender.post(Code.DIGESTS, report, DIGESTS_OF_STATES, 0)
         except OrcalikeError as error:
-            _log.info("digests of states could not be reported: %s", error)
+            _log.info("%s could not be reported: %s", DIGESTS_OF_STATES, error)
             return False
         return True
 

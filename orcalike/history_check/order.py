@@ -22,6 +22,7 @@ from orcalike.history_check.records import (
     outcomes,
     place_of,
 )
+from orcalike.runtime.codes import DIGESTS_OF_STATES
 
 IDENTITY = ("sender", "ticket", "object", "operation", "args", "chain")
 """What is the same wherever one place is delivered. The view need not be: what a member that crashed
@@ -87,7 +88,7 @@ def check(canon: Canon, histories: list[History], degree: int) -> Iterator[Viola
     yield from _gaps(canon, histories)
     yield from _created(canon, histories)
     yield from _in_views(histories)
-    yield from _senders(canon)
+    yield from _senders(canon, histories)
     yield from _once(canon, histories)
     yield from _durable(canon, histories, degree)
 
@@ -154,13 +155,23 @@ def _in_views(histories: list[History]) -> Iterator[Violation]:
                 break
 
 
-def _senders(canon: Canon) -> Iterator[Violation]:
-    """I6: a member's own tickets stand in the canon one after the other, from the first."""
+def _senders(canon: Canon, histories: list[History]) -> Iterator[Violation]:
+    """I6: a member's own tickets stand in the canon one after the other, from the first.
+
+    Digests of states have a ticket and no delivery: they do not count as delivered.
+    """
+    undelivered = {
+        message
+        for message, record in invocations(histories).items()
+        if record["operation"] == DIGESTS_OF_STATES
+    }
     following: dict[str, int] = {}
     broken: set[str] = set()
     for place, record in canon.in_order:
         sender, ticket = record["sender"], record["ticket"]
         expected = following.get(sender, 0)
+        while (sender, expected) in undelivered and expected < ticket:
+            expected += 1
         if ticket != expected and sender not in broken:
             broken.add(sender)
             yield Violation("I6", sender, f"{place}: ticket {ticket} where {expected} is next")

@@ -16,6 +16,7 @@ from orcalike.history_check.check import check_folder, check_histories
 from orcalike.history_check.models import Model, Refused, State
 from orcalike.history_check.records import History, Record, load
 from orcalike.history_check.witness import out_of_time
+from orcalike.runtime.codes import DIGESTS_OF_STATES
 from tests.campaign.models import Counter, Queue, Register, model_of
 from tests.lib.scene import Scene, good_scene, hashed
 
@@ -110,6 +111,25 @@ def test_a_zombie_that_did_nothing_wrong() -> None:
     scene.leave("c")
     scene.leave("b")
     assert wrong(scene) == set()
+
+
+def scene_with_undelivered(operation: str) -> Scene:
+    """A member invokes something between two writes, and none delivers it."""
+    scene = Scene()
+    scene.install("a", "b")
+    scene.create("a", COUNTER)
+    scene.write("a", COUNTER, "add", 1)
+    for _ in range(2):
+        scene.invoke("a", "", operation, ())
+    scene.write("a", COUNTER, "add", 1)
+    scene.leave("b")
+    scene.leave("a")
+    return scene
+
+
+def test_digests_of_states_have_tickets_and_no_delivery() -> None:
+    assert wrong(scene_with_undelivered(DIGESTS_OF_STATES)) == set()
+    assert wrong(scene_with_undelivered("barrier")) == {"I6"}
 
 
 # What is wrong: a change to the good scene, and the invariant that it breaks.
