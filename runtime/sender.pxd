@@ -39,7 +39,7 @@ cdef class Sender(Invoker):
     cdef int lose_all(self, object error) except -1
     cdef Invocation commit_call(self, object replica, object operation, PyObject* const* args,
                                 Py_ssize_t count, PyObject* names, unsigned int wanted, bint waits, bint awaited)
-    cdef bint cast_lone(self, Invocation invocation, Replica replica, Operation operation, PyObject* const* args,
+    cdef bint cast_fast(self, Invocation invocation, Replica replica, Operation operation, PyObject* const* args,
                         Py_ssize_t count, unsigned char degree, bint waits) except -1
     cdef int encode(self, Replica replica, Operation operation, PyObject* const* args,
                     Py_ssize_t count, PyObject* names, unsigned char degree) except -1
@@ -55,8 +55,8 @@ cdef class Sender(Invoker):
     cdef Invocation commit_recorded(self, Replica replica, object operation, uint32_t code,
                                     tuple args, bytes body, unsigned char degree,
                                     unsigned int wanted, bint waits, bint awaited)
-    cdef bint put_lone(self, uint32_t number, uint32_t code, bytes body, unsigned char degree) except -1
-    cdef int go_out(self, Invocation invocation, bint sent, bint waits) except -1
+    cdef bint put_fast(self, uint32_t number, uint32_t code, bytes body, unsigned char degree) except -1
+    cdef int leave_core(self, Invocation invocation, bint fast, bint waits) except -1
     cdef int check_stable(self, object operation, unsigned int wanted) except -1
     cdef int check(self, Replica replica) except -1
     cdef int refuse(self, Replica replica) except -1
@@ -112,7 +112,7 @@ cdef inline unsigned char* put_call(unsigned char* p, Replica replica, Operation
     return p
 
 
-cdef inline bint may_go_alone(Sender sender, bint awaited, unsigned int wanted) noexcept:
+cdef inline bint may_go_fast(Sender sender, bint awaited, unsigned int wanted) noexcept:
     """Whether a message may go past the layers: the order is in memory, nothing is before it here, and its outcome is waited for."""
     return awaited and not wanted and sender.order[0] is not NULL and sender.pack.is_idle()
 

@@ -94,8 +94,8 @@ cdef class Sender(Invoker):
         if self.history is not None:
             return self.record_call(<Replica>replica, <Operation>operation, args, count, names, degree, wanted, waits, awaited)
         invocation = prepare(self, replica, operation)
-        if names is NULL and may_go_alone(self, awaited, wanted):
-            if self.cast_lone(invocation, <Replica>replica, <Operation>operation, args, count, degree, waits):
+        if names is NULL and may_go_fast(self, awaited, wanted):
+            if self.cast_fast(invocation, <Replica>replica, <Operation>operation, args, count, degree, waits):
                 return invocation
             self.check(<Replica>replica)    # others may have come between
             if self.pack.is_full():
@@ -104,30 +104,30 @@ cdef class Sender(Invoker):
         issue(self, invocation, wanted)
         return invocation
 
-    cdef bint cast_lone(self, Invocation invocation, Replica replica, Operation operation, PyObject* const* args,
+    cdef bint cast_fast(self, Invocation invocation, Replica replica, Operation operation, PyObject* const* args,
                         Py_ssize_t count, unsigned char degree, bint waits) except -1:
         """Send a call of plain arguments from the core: into the order, where it runs at once (transport/fast.pyx), or into the packet."""
         cdef unsigned char call[SIMPLE_MAX]
         cdef unsigned char* stop = put_call(call, replica, operation, args, count) if operation.fits(count) else NULL
-        cdef bint alone = False, sent = False
-        if stop is NULL or not self.driver.come_in(self.pack.core):
+        cdef bint fast = False, sent = False
+        if stop is NULL or not self.driver.try_enter(self.pack.core):
             return False
         try:
-            alone = sent = self.pack.cast_lone(call, stop - call, degree)
+            fast = sent = self.pack.cast_fast(call, stop - call, degree)
             if not sent and not is_refused(self, replica) and not self.pack.is_full():
                 self.pack.put(call, stop - call, degree)
                 sent = True             # before the core is left, as its thread may not come back from that soon
             if sent:
                 issue(self, invocation, 0)
         finally:
-            self.go_out(invocation, alone, waits)
+            self.leave_core(invocation, fast, waits)
         return sent
 
-    cdef int go_out(self, Invocation invocation, bint alone, bint waits) except -1:
+    cdef int leave_core(self, Invocation invocation, bint fast, bint waits) except -1:
         """Leave the core. A call that was put right into the order runs before that; the caller `waits` for its outcome, or does not."""
-        cdef bint interrupted = alone and waits
+        cdef bint interrupted = fast and waits
         try:
-            self.driver.go_out(self.pack.core if alone else None)
+            self.driver.leave_after(self.pack.core if fast else None)
             interrupted = False
         finally:
             if interrupted and invocation.outcome == UNDER_WAY:
@@ -203,7 +203,7 @@ cdef class Sender(Invoker):
         """Send a message, or put it into the open packet, once its invocation is on file."""
         cdef uint32_t number = 0 if replica is None else replica.number
         cdef Invocation invocation = prepare(self, replica, operation)
-        cdef bint issued = False, inside = False, alone = False
+        cdef bint issued = False, inside = False, fast = False
         while not issued:
             hold()
             try:
@@ -212,9 +212,9 @@ cdef class Sender(Invoker):
                     issued = self.room.has(len(body))
                     if issued:
                         self.history.invoked(self.pack.ticket, replica, name_of(operation), args, body)
-                        inside = may_go_alone(self, awaited, wanted) and self.driver.come_in(self.pack.core)
-                        alone = inside and self.put_lone(number, code, body, degree)
-                        if not alone:
+                        inside = may_go_fast(self, awaited, wanted) and self.driver.try_enter(self.pack.core)
+                        fast = inside and self.put_fast(number, code, body, degree)
+                        if not fast:
                             self.commit(number, code, body, degree)
                         issue(self, invocation, wanted)
                 if not issued:
@@ -222,7 +222,7 @@ cdef class Sender(Invoker):
             finally:
                 try:
                     if inside:          # others can write the history by now
-                        self.go_out(invocation, alone, waits)
+                        self.leave_core(invocation, fast, waits)
                 finally:
                     drop_later()
         return invocation
@@ -233,10 +233,10 @@ cdef class Sender(Invoker):
             self.pack.raise_degree(degree)
         self.pack.commit(put_body(self.pack.reserve(len(body) + EXTRA), number, code, body))
 
-    cdef bint put_lone(self, uint32_t number, uint32_t code, bytes body, unsigned char degree) except -1:
-        """Put one message right into the order, if it is small and nothing is before it; `go_out` comes next."""
+    cdef bint put_fast(self, uint32_t number, uint32_t code, bytes body, unsigned char degree) except -1:
+        """Put one message right into the order, if it is small and nothing is before it; `leave_core` comes next."""
         cdef unsigned char call[SIMPLE_MAX]
-        return len(body) + EXTRA <= SIMPLE_MAX and self.pack.cast_lone(call, put_body(call, number, code, body) - call, degree)
+        return len(body) + EXTRA <= SIMPLE_MAX and self.pack.cast_fast(call, put_body(call, number, code, body) - call, degree)
 
     cpdef Invocation invoke_group(self, int code, tuple args, str what, unsigned int wanted=0, int degree=-1):
         """Invoke what the group itself does; returns the invocation. Its degree is the group's where none is given."""

@@ -1,4 +1,4 @@
-"""FAST: the way of a lone packet past the layers, where nothing is before it."""
+"""FAST: the way of a packet past the layers, where nothing is before it."""
 
 from orcalike.transport.layers.base cimport Layer
 from orcalike.transport.wire.message cimport Message

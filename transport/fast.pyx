@@ -1,5 +1,5 @@
 # cython: allow_none_for_extension_args=False
-"""FAST: the way of a lone packet past the layers, where nothing is before it (Horus 4.11: H81; ADR-28).
+"""FAST: the way of a packet past the layers, where nothing is before it (Horus 4.11: H81; ADR-28).
 
 What the layers would do with such a packet is known. So PACK writes it to where the layer that orders has room for it, with
 the headers that they would put before it, and has it swapped into the order. If it is the next one there, PACK hands it up at once;

@@ -36,6 +36,6 @@ cdef class Stack(Core):
             least = min(least, (<Layer>self.chain[i]).deadline)
         return least
 
-    cdef int hand_up_lone(self) except -1
+    cdef int hand_up_fast(self) except -1
     cpdef woken(self, int64_t now)
     cpdef flush_packets(self, int64_t now)

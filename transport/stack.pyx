@@ -290,11 +290,11 @@ cdef class Stack(Core):
         if self.handing is not None or self.todo is not None:
             self.settle()
 
-    cdef int hand_up_lone(self) except -1:
+    cdef int hand_up_fast(self) except -1:
         """Hand up what has gone past the layers in this input."""
-        self.top.hand_up_lone()
+        self.top.hand_up_fast()
         self.settle()
-        self.top.end_lone()
+        self.top.end_fast()
         return self.settle() if self.todo is not None else 0
 
     # Outputs.

@@ -41,7 +41,7 @@ def join_c(network: ManualNetwork) -> None:
     network.join("C", "a")
 
 
-def lone(network: ManualNetwork, name: str) -> int:
+def went_past(network: ManualNetwork, name: str) -> int:
     """How many messages of a member have gone past the layers."""
     return cast("int", network.endpoints[name].stack.dump()["PACK"]["past the layers"])
 
@@ -51,7 +51,7 @@ def test_a_lone_message_goes_past_the_layers_and_is_what_it_was() -> None:
     sent = [b"one", b"", b"x" * 127, b"y" * 128, b"z" * 1000]
     for body in sent:
         network.cast("b", body, degree=2)
-    assert lone(network, "b") == len(sent)
+    assert went_past(network, "b") == len(sent)
     for name in "abc":
         assert bodies(network, name) == sent
     assert network["a"].history == network["b"].history == network["c"].history
@@ -62,8 +62,8 @@ def test_what_is_before_it_in_the_order_comes_first() -> None:
     network.asleep = {"a"}
     network.cast("b", b"of b")
     network.cast("a", b"of a")
-    assert lone(network, "b") == 1
-    assert lone(network, "a") == 0, "it went as others do, since there was news"
+    assert went_past(network, "b") == 1
+    assert went_past(network, "a") == 0, "it went as others do, since there was news"
     network.asleep = set()
     network.cast("c", b"of c")
     for name in "abc":
@@ -83,7 +83,7 @@ def test_a_message_that_comes_into_the_order_meanwhile_comes_first() -> None:
 
     stack.on_mark = meanwhile
     network.cast("a", b"of a")
-    assert lone(network, "a") == 1
+    assert went_past(network, "a") == 1
     network.asleep = set()
     network.cast("c", b"of c")
     for name in "abc":
@@ -107,7 +107,7 @@ def test_a_message_of_this_member_that_is_cast_meanwhile_comes_first() -> None:
 
     stack.on_mark = meanwhile
     network.cast("a", b"second")
-    assert lone(network, "a") == 1
+    assert went_past(network, "a") == 1
     for name in "ab":
         assert bodies(network, name) == [b"first", b"second"]
 
@@ -120,7 +120,7 @@ def test_what_this_member_has_cast_and_not_got_back_comes_first() -> None:
     ]  # more than there is room for, as b applies nothing
     for body in sent:
         network.cast("a", body)
-    past = lone(network, "a")
+    past = went_past(network, "a")
     assert 0 < past < len(sent)
     network.credit("b", True)
     for _ in range(20):
@@ -129,20 +129,20 @@ def test_what_this_member_has_cast_and_not_got_back_comes_first() -> None:
         network.stabilize()
     assert bodies(network, "a") == bodies(network, "b") == sent
     network.cast("a", b"last")
-    assert lone(network, "a") == past + 1
+    assert went_past(network, "a") == past + 1
 
 
 def test_a_degree_that_the_view_does_not_meet_holds_a_lone_message_back() -> None:
     network = group("a b")
     network.cast("a", b"for three", degree=2)
-    assert lone(network, "a") == 0
+    assert went_past(network, "a") == 0
     assert bodies(network, "b") == []
     network.add("c")
     network.join("c", "a")
     network.stabilize()
     assert bodies(network, "b") == [b"for three"]
     network.cast("a", b"again", degree=2)
-    assert lone(network, "a") == 1
+    assert went_past(network, "a") == 1
 
 
 def test_in_a_change_of_view_a_message_waits_for_the_next_one() -> None:
@@ -150,10 +150,10 @@ def test_in_a_change_of_view_a_message_waits_for_the_next_one() -> None:
     network.leave("c")  # the word of it is on its way
     while not any("FLUSH" in line for line in network.lines()):
         assert any(network.deliver(one, other) for one in "abc" for other in "abc")
-    before = lone(network, "a") + lone(network, "b")
+    before = went_past(network, "a") + went_past(network, "b")
     network.cast("a", b"of a")
     network.cast("b", b"of b")
-    assert lone(network, "a") + lone(network, "b") == before
+    assert went_past(network, "a") + went_past(network, "b") == before
     network.stabilize()
     assert sorted(bodies(network, "a")) == [b"of a", b"of b"]
     assert bodies(network, "a") == bodies(network, "b")
@@ -173,11 +173,11 @@ def test_a_member_without_its_state_casts_as_others_do() -> None:
         if stack.dump()["RING"]["attached"] and not stack.dump()["XFER"]["complete"]:
             sent.append(b"of c: %d" % len(sent))
             network.cast("c", sent[-1])
-            assert lone(network, "c") == 0
+            assert went_past(network, "c") == 0
     assert sent
     network.stabilize()
     network.cast("c", b"late")
-    assert lone(network, "c") == 1
+    assert went_past(network, "c") == 1
     for name in "abc":
         assert network[name].bodies[20:] == [*sent, b"late"]
 
@@ -194,7 +194,7 @@ def test_a_layer_that_does_not_say_what_it_does_is_not_passed_by(stack: str) -> 
     network = group("a b", stack)
     network.cast("a", b"one")
     network.stabilize()
-    assert lone(network, "a") == 0
+    assert went_past(network, "a") == 0
     assert bodies(network, "a") == bodies(network, "b") == [b"one"]
 
 
@@ -211,7 +211,7 @@ def test_where_the_order_goes_over_the_way_does_too() -> None:
         for body in (b"one", b"two"):
             network.cast("b", body)
             network.stabilize()
-        past.append(lone(network, "b"))
+        past.append(went_past(network, "b"))
     assert past == [2, 2, 4]
     assert bodies(network, "a") == bodies(network, "b") == 3 * [b"one", b"two"]
 
@@ -248,5 +248,5 @@ def test_headers_of_layers_between_have_a_bound(
     network = group("a b", f"PACK:WIDE:XFER:{RING}:MBRSHIP:COM:sim")
     for body in (b"one", b"two" * 10):
         network.cast("a", body)
-    assert lone(network, "a") == past
+    assert went_past(network, "a") == past
     assert bodies(network, "a") == bodies(network, "b") == [b"one", b"two" * 10]

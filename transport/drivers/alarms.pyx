@@ -75,7 +75,7 @@ cdef class Alarms(Links):
                     break
         return waitable.finished
 
-    cdef bint come_in(self, Core stack) except -1:
+    cdef bint try_enter(self, Core stack) except -1:
         if not self.shares_memory or not try_lock(&self.lock):
             return False
         hold()
@@ -84,12 +84,12 @@ cdef class Alarms(Links):
         (<Stack>stack).enter(self.now)
         return True
 
-    cdef int go_out(self, Core lone) except -1:
-        self.leave(<Stack>lone)
+    cdef int leave_after(self, Core passed) except -1:
+        self.leave(<Stack>passed)
         return self.call_back() if self.callbacks else 0
 
-    cdef int leave(self, Stack lone) except -1:
-        """Send what is ready, and let others in; before that `lone`, if it is a stack, hands up what has gone past its layers."""
+    cdef int leave(self, Stack passed) except -1:
+        """Send what is ready, and let others in; before that `passed`, if it is a stack, hands up what has gone past its layers."""
         raise NotImplementedError
 
     cdef int call_back(self) except -1:

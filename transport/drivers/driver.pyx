@@ -157,12 +157,12 @@ cdef class Driver:
         """The same, where that may wait until another thread gets to run, or the event loop's next turn."""
         return self.kick()
 
-    cdef bint come_in(self, Core stack) except -1:
-        """Begin an input of a stack whose order is in memory, if none is under way; `go_out` comes next."""
+    cdef bint try_enter(self, Core stack) except -1:
+        """Begin an input of a stack whose order is in memory, if none is under way; `leave_after` comes next."""
         return False
 
-    cdef int go_out(self, Core lone) except -1:
-        """End it; `lone`: the stack, if a packet has gone past its layers, which is handed up now; or None."""
+    cdef int leave_after(self, Core passed) except -1:
+        """End it; `passed`: the stack, if a packet has gone past its layers, which is handed up now; or None."""
         return 0
 
     cdef int rouse(self, Waitable waitable) noexcept:

@@ -31,7 +31,7 @@ cdef class Pump(Alarms):
     cdef int end_role(self) except -1
     cdef int serve(self) except -1
     cdef int wait_for_lock(self) except -1
-    cdef bint has_more_than(self, Stack lone) except -1
+    cdef bint has_more_than(self, Stack passed) except -1
     cdef int send_out(self) except -1
     cdef int let_in(self) except -1
     cdef int poll_once(self, bint sleeps) except -1

@@ -199,9 +199,9 @@ cdef class Pump(Alarms):
             wait_lock(&self.lock)
         return 0
 
-    cdef int leave(self, Stack lone) except -1:
+    cdef int leave(self, Stack passed) except -1:
         try:
-            if lone is None or self.has_more_than(lone):
+            if passed is None or self.has_more_than(passed):
                 self.send_out()
         except Relieved:
             return self.come_out()
@@ -213,11 +213,11 @@ cdef class Pump(Alarms):
             raise
         return self.let_in()
 
-    cdef bint has_more_than(self, Stack lone) except -1:
+    cdef bint has_more_than(self, Stack passed) except -1:
         """Have a stack hand up what has gone past its layers; whether more has come of that, or others have something to cast."""
-        cdef uint64_t version = lone.beats_version
-        lone.hand_up_lone()
-        return self.kicked or lone.beats_version != version or not lone.out.is_empty()
+        cdef uint64_t version = passed.beats_version
+        passed.hand_up_fast()
+        return self.kicked or passed.beats_version != version or not passed.out.is_empty()
 
     cdef int send_out(self) except -1:
         """Cast what is ready, and send what the stacks put out."""

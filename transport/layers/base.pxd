@@ -183,8 +183,8 @@ cdef class Layer:
     cpdef woken(self)
     cpdef catch_up(self)
     cdef int hand_up(self) except -1
-    cdef int hand_up_lone(self) except -1
-    cdef int end_lone(self) except -1
+    cdef int hand_up_fast(self) except -1
+    cdef int end_fast(self) except -1
 
 
 cdef class End(Layer):

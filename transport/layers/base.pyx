@@ -397,11 +397,11 @@ cdef class Layer:
         """Hand up what was kept for the end of the upcalls: `core.handing` is this layer."""
         return 0
 
-    cdef int hand_up_lone(self) except -1:
+    cdef int hand_up_fast(self) except -1:
         """Hand up what has gone past the layers into the order, if it is the next one there."""
         return 0
 
-    cdef int end_lone(self) except -1:
+    cdef int end_fast(self) except -1:
         """What has gone past the layers has run."""
         return 0
 

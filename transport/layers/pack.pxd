@@ -3,14 +3,14 @@
 from libc.stdint cimport uint32_t, uint64_t
 
 from orcalike.transport.layers.base cimport Layer
-from orcalike.transport.pack.lone cimport LonePackets
+from orcalike.transport.pack.fast cimport FastPackets
 from orcalike.transport.wire.message cimport Message
 from orcalike.transport.wire.ring cimport Ring
 
 cdef enum:
     MESSAGES_MAX = 65536            # messages of a member that may be under way
 
-cdef class Pack(LonePackets):
+cdef class Pack(FastPackets):
     cdef Message kept               # one that was cast, and nothing holds any more; or None
     cdef Py_ssize_t packed          # messages in it
     cdef unsigned char open_degree  # the largest of their degrees

@@ -2,12 +2,12 @@ from typing import final
 
 from orcalike.transport.config import StackConfig
 from orcalike.transport.layers.base import Core
-from orcalike.transport.pack.lone import LonePackets
+from orcalike.transport.pack.fast import FastPackets
 from orcalike.transport.pack.pieces import PiecesToCome
 from orcalike.transport.view import Member, View
 
 @final
-class Pack(LonePackets):
+class Pack(FastPackets):
     gathered: int
     size: int
     window_messages: int

@@ -44,7 +44,7 @@ from orcalike.transport.degree cimport ALL, MAJORITY
 from orcalike.transport.layers.base cimport Core
 from orcalike.transport.drivers.look cimport ring_is_behind
 from orcalike.transport.pack.degrees cimport DegreesOfMessages
-from orcalike.transport.pack.lone cimport LonePackets
+from orcalike.transport.pack.fast cimport FastPackets
 from orcalike.transport.pack.packets cimport HEADER, end_message, is_part, message_in
 from orcalike.transport.wire.bytes cimport (
     VARINT_MAX,
@@ -71,7 +71,7 @@ cdef uint32_t PART = 0x80000000u
 
 
 @cython.final
-cdef class Pack(LonePackets):
+cdef class Pack(FastPackets):
     """Many small messages in one packet, a large one in many.
 
     `PACK(size=N)` closes a packet at N bytes; `messages=N` and `bytes=N` bound what this member
@@ -92,7 +92,7 @@ cdef class Pack(LonePackets):
             raise ValueError(f"PACK takes a size of {SIZE_MAX} bytes, {MESSAGES_MAX} messages and "
                              f"{BYTES_MAX} bytes at the most")
         self.fragment = fragment
-        self.may_pass = fast
+        self.allows_fast = fast
         self.partial = {}
         self.size = size
         self.window_messages = messages
@@ -209,8 +209,8 @@ cdef class Pack(LonePackets):
     # Downcalls.
 
     cpdef cast(self, Message message):
-        if self.cast_lone(message.data(), message.size(), message.degree):
-            self.lone_comes = True
+        if self.cast_fast(message.data(), message.size(), message.degree):
+            self.fast_comes = True
             self.announce()
             self.core.schedule(self.way)
             return
@@ -357,9 +357,9 @@ cdef class Pack(LonePackets):
 
     cdef int hand_up(self) except -1:
         """Hand up what is on the agenda, in its order."""
-        if self.lone_comes:
-            self.lone_comes = False
-            self.hand_up_lone()
+        if self.fast_comes:
+            self.fast_comes = False
+            self.hand_up_fast()
         while True:
             if self.opened is not None:
                 self.hand_up_messages()
@@ -484,7 +484,7 @@ cdef class Pack(LonePackets):
         return 0
 
     cpdef up_view(self, object view, bytes cut):
-        self.knows_fast, self.way = False, None
+        self.has_asked, self.way = False, None
         self.position = view.position(self.core.me.incarnation)
         self.members = view.members
         if self.partial:
@@ -578,4 +578,4 @@ cdef class Pack(LonePackets):
     cpdef dict dump(self):
         return {"messages": self.ticket - self.returned, "gathered": self.gathered,
                 "under_way": self.under_way, "partial": len(self.partial),
-                "past the layers": self.lone_casts}
+                "past the layers": self.fast_casts}

@@ -3,7 +3,7 @@
 from libc.stdint cimport int64_t, uint64_t
 
 from orcalike.transport.drivers.ring_segment cimport ring_entry
-from orcalike.transport.ring.lone cimport LoneOrder
+from orcalike.transport.ring.fast cimport FastOrder
 from orcalike.transport.wire.message cimport Message
 
 cdef enum:
@@ -16,7 +16,7 @@ cdef class Unordered:
     cdef Py_ssize_t sent            # of that, in this view: a large one goes in parts
 
 
-cdef class SharedOrder(LoneOrder):
+cdef class SharedOrder(FastOrder):
     cdef readonly tuple begins      # `next` as the view began, twice
     cdef bint report_is_due           # it was asked to flush, and has not come to the fence
     cdef bint awaits_cut            # `holds` is due when it has
@@ -31,8 +31,9 @@ cdef class SharedOrder(LoneOrder):
     cdef int64_t stuck_at           # and to ask for a view, where the memory says that this one is over
 
     cdef bint append(self, Message message, Py_ssize_t size, Py_ssize_t* sent) except -1
-    cdef int put(self, Message message, Py_ssize_t whole, Py_ssize_t* sent, unsigned char** body) except NO_CODE
+    cdef int put(self, Message message, Py_ssize_t whole, Py_ssize_t* sent, unsigned char** own) except NO_CODE
     cdef int pass_up(self, Message message, int kind, int degree, unsigned row, uint64_t wall) except NO_CODE
+    cdef int hand_up_placed(self, Message message) except NO_CODE
     cdef Message copied(self, ring_entry* entry, int kind)
     cdef int submit_more(self) except -1
     cdef int deliver(self, ring_entry* entry) except NO_CODE

@@ -2,11 +2,11 @@ from typing import final
 
 from orcalike.transport.config import StackConfig
 from orcalike.transport.layers.base import Core
-from orcalike.transport.ring.lone import LoneOrder
+from orcalike.transport.ring.fast import FastOrder
 from orcalike.transport.view import Member
 
 @final
-class SharedOrder(LoneOrder):
+class SharedOrder(FastOrder):
     begins: tuple[int, int]
     frozen: bool
     replicas: int

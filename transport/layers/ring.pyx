@@ -43,14 +43,14 @@ from libc.string cimport memcpy, memset
 
 from orcalike.transport.degree cimport AVAILABLE
 from orcalike.transport.drivers.ring_segment cimport (
-    RING_FULL, RING_OUT, RING_ROWS, ring_append, ring_applied, ring_applied_own, ring_arm_eventfd,
+    RING_FULL, RING_OUT, RING_ROWS, ring_append, ring_applied, ring_arm_eventfd,
     ring_entry, ring_has_news, ring_is_in, ring_member, ring_next, ring_room, ring_wake,
 )
 from orcalike.transport.layers.base cimport NEVER, Core
 from orcalike.transport.drivers.mapped_order cimport OFFER, OTHER, RING_FENCED, ring_append_fence
 from orcalike.transport.ring.holders cimport Holders
 from orcalike.transport.ring.incoming cimport AT_ONCE, LAST, MORE, PACKET_MAX, WHOLE, Incoming
-from orcalike.transport.ring.lone cimport LANE_HEADER, MUCH, LoneOrder
+from orcalike.transport.ring.fast cimport LANE_HEADER, MUCH, FastOrder
 from orcalike.transport.total.packets cimport body_of
 from orcalike.transport.wire.bytes cimport load32, load64, store32, store64
 from orcalike.transport.wire.message cimport Message
@@ -75,7 +75,7 @@ cdef Unordered unordered(Message message, Py_ssize_t size, Py_ssize_t sent):
 
 
 @cython.final
-cdef class SharedOrder(LoneOrder):
+cdef class SharedOrder(FastOrder):
     """One order in shared memory; `RING(slots=N, lane=N)`: packets under way, bytes of each member's. Powers of two."""
 
     name = "RING"
@@ -133,24 +133,25 @@ cdef class SharedOrder(LoneOrder):
 
         Where the order has ended it waits.
         """
-        cdef unsigned char* body = NULL
+        cdef unsigned char* own = NULL
+        cdef Message placed
         cdef int found = 0
         self.core.mark("W1")
         while found == 0:
-            found = self.put(message, size, sent, &body)
+            found = self.put(message, size, sent, &own)
             if found == 0:
                 self.full_since = 0
                 self.appended = True
                 self.core.schedule(self)
                 if sent[0] == size:
                     self.core.mark("W3")
-                    if body is NULL or not ring_applied_own(&self.segment.member):
+                    placed = None if own is NULL else self.take_own(own, size)
+                    if placed is None:
                         self.drain()
-                    else:               # all before it is delivered here
+                    else:
                         self.draining = True
                         try:
-                            self.pass_up(self.incoming.in_place(body, size), WHOLE, message.degree, self.segment.member.row,
-                                         <uint64_t>self.core.wall)
+                            self.hand_up_placed(placed)
                         finally:
                             self.draining = False
                     return True
@@ -161,8 +162,8 @@ cdef class SharedOrder(LoneOrder):
         self.drain(ALL_OF_IT)           # to where it says what is in the way
         return True
 
-    cdef int put(self, Message message, Py_ssize_t whole, Py_ssize_t* sent, unsigned char** body) except NO_CODE:
-        """Write a packet, or its next part, into the own lane, and append it: 0, or what is in the way. `body`: where it is if whole."""
+    cdef int put(self, Message message, Py_ssize_t whole, Py_ssize_t* sent, unsigned char** own) except NO_CODE:
+        """Write a packet, or its next part, into the own lane, and append it: 0, or what is in the way. `own`: where it is if whole."""
         cdef ring_member* m = &self.segment.member
         cdef Py_ssize_t left = whole - sent[0]
         cdef uint32_t size = <uint32_t>min(left, <Py_ssize_t>m.packet_max - LANE_HEADER)
@@ -181,7 +182,7 @@ cdef class SharedOrder(LoneOrder):
             return <int>found
         sent[0] += size
         if size == whole:
-            body[0] = room + LANE_HEADER
+            own[0] = room
         return 0
 
     cdef int submit_more(self) except -1:
@@ -395,6 +396,9 @@ cdef class SharedOrder(LoneOrder):
         if kind == MORE:
             return 0
         self.place(message, degree, row)
+        return self.hand_up_placed(message)
+
+    cdef int hand_up_placed(self, Message message) except NO_CODE:
         self.core.mark("W11")
         self.above.up_cast(message)
         self.core.mark("W12")

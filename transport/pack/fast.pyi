@@ -1,6 +1,6 @@
 from orcalike.transport.layers.base import Layer
 
-class LonePackets(Layer):
+class FastPackets(Layer):
     """What this member has cast, by number; and casts that meet nothing before them."""
 
     ticket: int

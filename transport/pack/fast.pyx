@@ -1,5 +1,5 @@
 # cython: allow_none_for_extension_args=False
-"""A message that is alone, put into the order past the layers (transport/fast.pyx): PACK's part of that.
+"""A message that nothing is before, put into the order past the layers (transport/fast.pyx): PACK's part of that.
 
 It is a packet of one message, as it is if it goes through the layers: with the same bytes, at its place in the order. It is
 handed up at once if it is the next one there, and nothing waits to be handed up.
@@ -15,15 +15,15 @@ from orcalike.transport.wire.bytes cimport VARINT_MAX, get_varint, store32, stor
 from orcalike.transport.wire.message cimport Message
 
 
-cdef class LonePackets(Layer):
+cdef class FastPackets(Layer):
     """What this member has cast, by number; and casts that meet nothing before them."""
 
-    cdef unsigned char* lone_room(self, Py_ssize_t size, unsigned char degree) except? NULL:
+    cdef unsigned char* find_room(self, Py_ssize_t size, unsigned char degree) except? NULL:
         """Room in the order for a message of `size` bytes, if nothing is before it or in its way; else NULL."""
         cdef unsigned char* p = NULL
-        if not self.knows_fast:
-            self.knows_fast = True
-            self.find_way()
+        if not self.has_asked:
+            self.has_asked = True
+            self.ask_below()
         if self.way is not None and size <= self.fragment:
             p = self.way.fast_room(self.before + HEADER + VARINT_MAX + size, degree)
         # Looked at last: what is above may have let other threads put something into the open packet.
@@ -32,12 +32,12 @@ cdef class LonePackets(Layer):
             return NULL
         memcpy(p, self.headers, self.before)
         p += self.before
-        self.lone = p
+        self.written = p
         return p + HEADER + 1
 
-    cdef int find_way(self) except -1:
+    cdef int ask_below(self) except -1:
         """Ask the layers below for a way past them in this view."""
-        cdef object found = self.below.fast() if self.may_pass else None
+        cdef object found = self.below.fast() if self.allows_fast else None
         cdef bytes headers
         if found is not None and len(<bytes?>found[1]) <= HEADERS_MAX:
             headers = found[1]
@@ -45,25 +45,25 @@ cdef class LonePackets(Layer):
             self.way, self.before = <FastLayer?>found[0], len(headers)
         return 0
 
-    cdef bint cast_lone(self, const unsigned char* message, Py_ssize_t size, unsigned char degree) except -1:
-        """Put a message right into the order, as a packet of its own; `hand_up_lone` comes next. False if it cannot be."""
-        cdef unsigned char* p = self.lone_room(size, degree)
+    cdef bint cast_fast(self, const unsigned char* message, Py_ssize_t size, unsigned char degree) except -1:
+        """Put a message right into the order, as a packet of its own; `hand_up_fast` comes next. False if it cannot be."""
+        cdef unsigned char* p = self.find_room(size, degree)
         cdef unsigned char* stop
         if p is NULL:
             return False
         memcpy(p, message, size)
-        stop = end_message(self.lone + HEADER, p + size)
-        store64(self.lone, self.ticket)
-        store32(self.lone + 8, 1)
+        stop = end_message(self.written + HEADER, p + size)
+        store64(self.written, self.ticket)
+        store32(self.written + 8, 1)
         self.note_degree(degree)        # which may raise, so before the message is there for others
-        if not self.way.fast_append(self.before + (stop - self.lone)):
+        if not self.way.fast_append(self.before + (stop - self.written)):
             return False
         self.ticket += 1
-        self.under_way = stop - self.lone
-        self.lone_casts += 1
+        self.under_way = stop - self.written
+        self.fast_casts += 1
         return True
 
-    cdef int hand_up_lone(self) except -1:
+    cdef int hand_up_fast(self) except -1:
         cdef Message packet = self.way.fast_take()
         cdef uint32_t size
         if packet is None:
@@ -80,5 +80,5 @@ cdef class LonePackets(Layer):
         self.core.mark("W12")
         return 0
 
-    cdef int end_lone(self) except -1:
+    cdef int end_fast(self) except -1:
         return self.way.fast_end() if self.way is not None else 0

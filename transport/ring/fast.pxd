@@ -1,9 +1,9 @@
-"""A packet that is alone, put into the order past the layers: RING's part of that."""
+"""A packet that nothing is before, put into the order past the layers: RING's part of that."""
 
 from libc.stdint cimport int64_t, uint64_t
 
 from orcalike.transport.drivers.mapped_order cimport MappedOrder
-from orcalike.transport.drivers.ring_segment cimport ring_advance, ring_member
+from orcalike.transport.drivers.ring_segment cimport ring_advance, ring_applied_own, ring_member
 from orcalike.transport.ring.holders cimport Holders
 from orcalike.transport.ring.incoming cimport Incoming
 from orcalike.transport.wire.message cimport Message
@@ -15,7 +15,7 @@ cdef enum:
     MUCH = 512                  # bytes of a packet of a member that writes much
 
 
-cdef class LoneOrder(MappedOrder):
+cdef class FastOrder(MappedOrder):
     cdef Holders holders            # members whose word counts for resilience
     cdef Ring unordered
     cdef Incoming incoming          # copies of others' packets, and what is not whole here
@@ -24,8 +24,8 @@ cdef class LoneOrder(MappedOrder):
     cdef bint is_out                # others have gone on without this member, as the memory shows
     cdef bint delivered             # something was, since this member listened last
     cdef int mode                   # as TOTAL's
-    cdef unsigned char* lone        # the packet that is written, in the own lane, from its header on
-    cdef Py_ssize_t lone_size       # of its body
+    cdef unsigned char* written     # the packet that is written, in the own lane, from its header on
+    cdef Py_ssize_t written_size    # of its body
 
     cdef inline bint may_cast(self) noexcept:
         """Whether there is an order to append to."""
@@ -53,6 +53,16 @@ cdef class LoneOrder(MappedOrder):
             self.published = m.next
             ring_advance(m)
         return 0
+
+    cdef inline Message take_own(self, unsigned char* packet, Py_ssize_t size):
+        """The packet that this member has appended last, in place, if all before it has been delivered here; else None."""
+        cdef Message message
+        if not ring_applied_own(&self.segment.member):
+            return None
+        message = self.incoming.in_place(packet + LANE_HEADER, size)
+        self.note(<uint64_t>self.core.wall)
+        self.place(message, packet[0], self.segment.member.row)
+        return message
 
     cdef int allow(self, Py_ssize_t written) noexcept
     cdef int drain(self, int most=*) except -1

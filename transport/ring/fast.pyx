@@ -1,5 +1,5 @@
 # cython: allow_none_for_extension_args=False
-"""A packet that is alone, put into the order past the layers (transport/fast.pyx): RING's part of that.
+"""A packet that nothing is before, put into the order past the layers (transport/fast.pyx): RING's part of that.
 
 It lies in the own lane as others do, and is handed up from there, as they are.
 """
@@ -9,13 +9,13 @@ from libc.string cimport memset
 
 from orcalike.transport.drivers.mapped_order cimport MappedOrder
 from orcalike.transport.drivers.ring_segment cimport (
-    ring_append, ring_applied_own, ring_has_news, ring_member, ring_room, ring_wake,
+    ring_append, ring_has_news, ring_member, ring_room, ring_wake,
 )
 from orcalike.transport.wire.bytes cimport store64
 from orcalike.transport.wire.message cimport Message
 
 
-cdef class LoneOrder(MappedOrder):
+cdef class FastOrder(MappedOrder):
     """An order in memory, into which PACK puts packets past the layers between."""
 
     cdef unsigned char* fast_room(self, Py_ssize_t size, unsigned char degree) except? NULL:
@@ -30,15 +30,15 @@ cdef class LoneOrder(MappedOrder):
             return NULL
         memset(found, 0, 8)
         found[0] = degree
-        self.lone = found
+        self.written = found
         self.core.mark("W1")
         return found + LANE_HEADER
 
     cdef bint fast_append(self, Py_ssize_t size) except -1:
-        store64(self.lone + 8, <uint64_t>self.core.wall)
+        store64(self.written + 8, <uint64_t>self.core.wall)
         if ring_append(&self.segment.member, <unsigned>(LANE_HEADER + size), 1) < 0:
             return False
-        self.lone_size = size
+        self.written_size = size
         self.full_since = 0
         self.appended = True
         return True
@@ -46,16 +46,13 @@ cdef class LoneOrder(MappedOrder):
     cdef Message fast_take(self):
         cdef Message packet
         self.core.mark("W3")
-        if not ring_applied_own(&self.segment.member):
-            self.allow(self.lone_size)
+        packet = self.take_own(self.written, self.written_size)
+        if packet is None:
+            self.allow(self.written_size)
             self.core.schedule(self)
             self.drain()
-            return None
-        if self.lone_size >= MUCH:
-            self.allow(self.lone_size)
-        packet = self.incoming.in_place(self.lone + LANE_HEADER, self.lone_size)
-        self.note(<uint64_t>self.core.wall)
-        self.place(packet, self.lone[0], self.segment.member.row)
+        elif self.written_size >= MUCH:
+            self.allow(self.written_size)
         return packet
 
     cdef int fast_end(self) except -1:
