@@ -1,6 +1,6 @@
 """Measures the papers' own experiments, and draws them beside the originals, as shapes.
 
-A51 to A61 are from the evaluation of Amoeba's group communication (1996), D23 and D24 from that of
+A51 to A62 are from the evaluation of Amoeba's group communication (1996), D23 and D24 from that of
 active messages for shared objects (1994), H86 to H94 from that of Horus (1994). Each writes
 DIR/NUMBER.csv and, with matplotlib, DIR/NUMBER.svg; DIR/papers.json has them all.
 """
@@ -27,6 +27,7 @@ EXPERIMENTS = {
     "A57": "sequencer",
     "A60": "disjoint",
     "A61": "degrees",
+    "A62": "degrees",
     "D23": "latency",
     "D24": "senders",
     "H86": "layering",

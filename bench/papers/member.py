@@ -1,4 +1,4 @@
-"""What each member of a group runs in A51 to A61, D23 and D24; `groups.start` starts it.
+"""What each member of a group runs in A51 to A62, D23 and D24; `groups.start` starts it.
 
     orcalike run -n 3 bench/papers/member.py [--resilience=R]
 
@@ -7,8 +7,8 @@ one of objects. Rank 0 answers each line of its input, `KIND COUNT`, with the se
 operation, or of all together divided by their number. The kinds:
 
     send:SIZE             rank 0 sends messages of SIZE bytes, one after the other (A51)
-    write                 rank 0 writes to a shared object with r = 0, and waits each time (D23)
-    sure                  the same with the group's degree (A61)
+    write[:SIZE]          rank 0 writes (SIZE bytes) to a shared object with r = 0, and waits each time (D23)
+    sure[:SIZE]           the same with the group's degree (A61, A62)
     sends:SIZE:SENDERS    the first SENDERS ranks send (A56)
     writes:SENDERS        they write, and wait each time (D24)
     posts:SENDERS         they write, and do not wait
@@ -19,6 +19,7 @@ from __future__ import annotations
 import sys
 import threading
 import time
+from functools import partial
 from itertools import count as numbers
 from itertools import repeat
 
@@ -42,6 +43,10 @@ class Null:
     def nothing(self) -> None:
         """The papers' null update."""
 
+    @orca.write
+    def take(self, data: bytes) -> None:
+        """The same, with an argument."""
+
 
 @orca.shared
 class Sure:
@@ -50,6 +55,10 @@ class Sure:
     @orca.write
     def nothing(self) -> None:
         """The papers' null update."""
+
+    @orca.write
+    def take(self, data: bytes) -> None:
+        """The same, with an argument."""
 
 
 class Inbox:
@@ -105,16 +114,17 @@ class Worker:
         if name == "send":
             return self.inbox.send(int(numbers[0]), count) / count
         if name in ("write", "sure"):
-            return self.write(self.null if name == "write" else self.sure, count) / count
+            null = self.null if name == "write" else self.sure
+            return self.write(null, count, *map(int, numbers)) / count
         return None
 
     @staticmethod
-    def write(null: Null | Sure, count: int) -> float:
+    def write(null: Null | Sure, count: int, size: int = 0) -> float:
         """Writes one after the other; the seconds of them all."""
-        nothing = null.nothing
+        write = partial(null.take, bytes(size)) if size else null.nothing
         began = time.monotonic()
         for _ in repeat(None, count):
-            nothing()
+            write()
         return time.monotonic() - began
 
     def together(self, kind: str, count: int) -> tuple[float, float]:
