@@ -3,7 +3,7 @@
 from libc.stdint cimport int64_t, uint64_t
 
 from orcalike.transport.drivers.mapped_order cimport MappedOrder
-from orcalike.transport.drivers.ring_segment cimport ring_advance, ring_applied_own, ring_member
+from orcalike.transport.drivers.ring_segment cimport ring_advance, ring_member
 from orcalike.transport.ring.holders cimport Holders
 from orcalike.transport.ring.incoming cimport Incoming
 from orcalike.transport.wire.message cimport Message
@@ -54,15 +54,6 @@ cdef class FastOrder(MappedOrder):
             ring_advance(m)
         return 0
 
-    cdef inline Message take_own(self, unsigned char* packet, Py_ssize_t size):
-        """The packet that this member has appended last, in place, if all before it has been delivered here; else None."""
-        cdef Message message
-        if not ring_applied_own(&self.segment.member):
-            return None
-        message = self.incoming.in_place(packet + LANE_HEADER, size)
-        self.note(<uint64_t>self.core.wall)
-        self.place(message, packet[0], self.segment.member.row)
-        return message
-
+    cdef Message take_own(self, unsigned char* packet, Py_ssize_t size)
     cdef int allow(self, Py_ssize_t written) noexcept
     cdef int drain(self, int most=*) except -1

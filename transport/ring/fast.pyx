@@ -9,7 +9,7 @@ from libc.string cimport memset
 
 from orcalike.transport.drivers.mapped_order cimport MappedOrder
 from orcalike.transport.drivers.ring_segment cimport (
-    ring_append, ring_has_news, ring_member, ring_room, ring_wake,
+    ring_append, ring_applied_own, ring_has_news, ring_member, ring_room, ring_wake,
 )
 from orcalike.transport.wire.bytes cimport store64
 from orcalike.transport.wire.message cimport Message
@@ -54,6 +54,16 @@ cdef class FastOrder(MappedOrder):
         elif self.written_size >= MUCH:
             self.allow(self.written_size)
         return packet
+
+    cdef Message take_own(self, unsigned char* packet, Py_ssize_t size):
+        """The packet that this member has appended last, in place, if all before it has been delivered here; else None."""
+        cdef Message message
+        if not ring_applied_own(&self.segment.member):
+            return None
+        message = self.incoming.in_place(packet + LANE_HEADER, size)
+        self.note(<uint64_t>self.core.wall)
+        self.place(message, packet[0], self.segment.member.row)
+        return message
 
     cdef int fast_end(self) except -1:
         # Another thread that has gone on in this one's place has RING go on instead (pump: `take_place`, `send_out`).

@@ -365,6 +365,10 @@ def test_what_another_thread_sends_meanwhile_comes_first() -> None:
 
         before = past(group)
         stack.on_mark = meanwhile
-        assert log.add(2) == 3
+        results: list[int] = []
+        writer = threading.Thread(target=lambda: results.append(log.add(2)), daemon=True)
+        writer.start()
+        writer.join(LIMIT)
+        assert results == [3]
         assert log.all() == [0, 1, 2]
         assert past(group) == before, "it went as others do, behind that"
