@@ -9,7 +9,7 @@ OrcalikeError
 ├── ObjectDropped           the object was ended
 ├── GroupClosed             the group was left
 ├── WindowFull              too much is under way: drain
-├── TooManyWaiting          too many calls wait at one object
+├── TooManyWaiting          too many calls wait already
 ├── BlockingInLoop          a waiting call on a running loop's thread
 ├── InvocationTimeout       a time limit passed (also a TimeoutError)
 ├── InvocationCancelled     it was withdrawn
@@ -21,7 +21,7 @@ OrcalikeError
 ├── NotPrimary              the view may not go on writing
 │   └── NotEnoughMembers    too few replicas for the resilience degree
 ├── Expelled                the group goes on without this member
-├── DataLossPossible        more was lost than the degree covers
+├── DataLossPossible        the group was reset
 ├── StackError              layers that do not hold together
 ├── ProtocolError           a frame that cannot be believed
 ├── AuthenticationError     a peer without the key

@@ -96,7 +96,7 @@ def create_group(
     interface: str | None = None,
     insecure: bool = False,
 ) -> MessageGroup:
-    """CreateGroup: make a group; this member is its first, and its sequencer.
+    """CreateGroup: make a group; this member is its first.
 
     With `listen="unix:PATH"` or `"tcp:HOST:PORT"` others can join it. A launched program has its
     group already: join it. TCP needs a `key`, and has `advertise`, `interface` and `insecure`, as in `orcalike.join`. With

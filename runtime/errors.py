@@ -36,7 +36,7 @@ class WindowFull(OrcalikeError):
 
 
 class TooManyWaiting(OrcalikeError):
-    """So many calls wait at the object already that this one may not; it did not run."""
+    """So many calls wait already, at the object or for other members, that this one may not; it did not run."""
 
 
 class BlockingInLoop(OrcalikeError):

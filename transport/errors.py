@@ -31,11 +31,11 @@ class NotEnoughMembers(NotPrimary):
 
 
 class Expelled(OrcalikeError):
-    """The group goes on without this member, which was taken for dead."""
+    """The group goes on without this member, which was taken for dead, or was too slow."""
 
 
 class DataLossPossible(OrcalikeError):
-    """More members were lost than the resilience degree covers."""
+    """The group was reset: what only the missing members held is lost. The next call of each member raises it, once."""
 
 
 class AuthenticationError(OrcalikeError):
@@ -51,7 +51,7 @@ OTHER_VERSION = "both need the same version of orcalike"
 
 
 class InsecureConfig(OrcalikeError):
-    """An address that is no Unix socket, and no key for it."""
+    """An address that is no Unix socket, and no key for it, nothing to seal with, or a key that others can read."""
 
 
 class JoinFailed(OrcalikeError):

@@ -38,7 +38,7 @@ _MANY_HOSTS = frozenset({"tcp"})
 """Those whose members may be on different hosts."""
 
 DEFAULT = "PACK:XFER:TOTAL:MBRSHIP:COM:unix"
-"""The stack of a group on one host."""
+"""The stack of a group that a sequencer orders, over Unix sockets."""
 
 DEFAULT_LAYERS = DEFAULT.rpartition(":")[0]
 """The same without its medium: what the members of a group must agree on."""

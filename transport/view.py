@@ -117,7 +117,7 @@ class Member(Frozen):
 
 
 class View(Frozen):
-    """A list of members, oldest first; none if all left at once. The first is the sequencer."""
+    """A list of members, oldest first; none if all left at once. The first orders, if there is a sequencer."""
 
     lineage: int
     number: int
@@ -168,7 +168,7 @@ class View(Frozen):
 
     @property
     def sequencer(self) -> Member:
-        """The member that orders."""
+        """The oldest member, which orders; if the order is in shared memory no member does."""
         return self.members[0]
 
     @property
