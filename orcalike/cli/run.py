@@ -170,8 +170,9 @@ def run(program: str, arguments: tuple[str, ...], module: bool, **options: Any) 
     124 time limit, 129 SIGHUP, 130 Ctrl-C, 143 SIGTERM, 69 a host cannot be
     reached or is lost, 70 it could not start, or the witness died, 73 the
     output cannot be written, 74 more members lost than the resilience degree
-    covers, 77 no key for --via, 141 nothing reads the output. With --keep-going: 0 if any rank ended with 0, else the first
-    failing rank's own.
+    covers, 77 no key for --via, 141 nothing reads the output. With
+    --keep-going: 0 if any rank ended with 0, else the first failing rank's
+    own.
     """
     _check_alone()
     if click.get_current_context().get_parameter_source("nprocs") is ParameterSource.DEFAULT:
