@@ -3,7 +3,7 @@
     python bench/keyed_member.py make HOST MODE       prints its address
     python bench/keyed_member.py join ADDRESS MODE
 
-MODE is the path of a key, or `insecure`. A line of input is `wait COUNT`, answered with the seconds of a
+MODE is the path of a key, or `insecure`. The stack has TOTAL: else members on one host share memory. A line of input is `wait COUNT`, answered with the seconds of a
 write that this member waits for, or `burst COUNT`, with those of one of so many that it does not wait for.
 """
 
@@ -18,13 +18,15 @@ import orcalike as orca
 from orcalike.bench.subjects import Shared
 from orcalike.session.joining import Joining
 
+STACK = "PACK:XFER:TOTAL:MBRSHIP:COM:tcp"
+
 
 def join(how: str, place: str, mode: str) -> Joining:
     """The group, made or joined."""
     listen, seeds = (f"tcp:{place}:0", None) if how == "make" else (None, place)
     if mode == "insecure":
-        return orca.join(listen=listen, seeds=seeds, insecure=True)
-    return orca.join(listen=listen, seeds=seeds, key=mode)
+        return orca.join(listen=listen, seeds=seeds, insecure=True, stack=STACK)
+    return orca.join(listen=listen, seeds=seeds, key=mode, stack=STACK)
 
 
 def burst(shared: Shared, count: int) -> float:

@@ -82,7 +82,7 @@ def _described(group: str, view: OrderView, roles: dict[int, Any]) -> dict[str, 
         }
         for row in view.rows
     ]
-    members.sort(key=lambda member: (member["role"] is None, member["role"]))
+    members.sort(key=_place)
     return {
         "group": group,
         "slots": view.slots,
@@ -92,6 +92,12 @@ def _described(group: str, view: OrderView, roles: dict[int, Any]) -> dict[str, 
         "lap": view.lap,
         "members": members,
     }
+
+
+def _place(member: dict[str, Any]) -> tuple[bool, bool, Any]:
+    """Ranks first, then the witness, then processes of no known role."""
+    role = member["role"]
+    return role is None, isinstance(role, str), role
 
 
 def _row(member: dict[str, Any]) -> tuple[str, ...]:

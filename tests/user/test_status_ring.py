@@ -103,3 +103,14 @@ def test_how_far_each_member_is(program: subprocess.Popen[str]) -> None:
     assert program.stdin
     program.stdin.close()
     assert program.wait() == 0
+
+
+def test_a_witness_that_keeps_the_state_comes_after_the_ranks(cli: Cli) -> None:
+    with cli.started("-n", "2", "-q", "--restart", "1", cli.write(PROGRAM)) as process:
+        assert process.stdout
+        assert {process.stdout.readline() for _ in range(2)} == {"[0] ready\n", "[1] ready\n"}
+        assert [each["role"] for each in ring()["members"]] == [0, 1, "witness"]
+        done = status("--ring")
+        assert done.returncode == 0, done.stderr
+        firsts = [line.split()[0] for line in done.stdout.splitlines() if line.strip()]
+        assert firsts[-3:] == ["0", "1", "witness"]
