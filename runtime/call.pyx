@@ -25,6 +25,7 @@ from orcalike.runtime.replica cimport (
     CLOSED,
     DROPPED,
     READ,
+    SIGNALLED,
     STRICT,
     TASKS_MAX,
     WAITING,
@@ -118,6 +119,7 @@ cdef class Call(Task):
         for replica in self.replicas:
             if replica.flags & DROPPED:
                 dropped = replica
+            replica.flags &= ~<unsigned int>SIGNALLED   # a handler has waited for another one
             replica.owner = slot
             replica.task = self
             slot[0] = <void*>replica

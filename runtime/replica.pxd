@@ -18,7 +18,7 @@ cpdef enum:
     UNDECLARED = 64     # its class is not declared here yet
     CLOSED = 128        # the group was left
     STRICT = 256        # each read is checked (ORCALIKE_CHECK=strict)
-    SIGNALLED = 1024    # a signal's handler waits for the read that the main thread runs
+    SIGNALLED = 1024    # a signal's handler waits for the operation that the main thread runs
     FAULTY = 4096       # this process has met a fault of its own: the object serves no more
     RECORDED = 512      # no operation runs inline: each is recorded (ORCALIKE_HISTORY), or run twice
     APPLYING = 2048     # the operation that runs is the message that is dispatched now

@@ -22,7 +22,7 @@ from libc.stdint cimport uint64_t, uintptr_t
 from libc.stdlib cimport calloc, free
 
 from orcalike.runtime.invocation cimport Invoker, refuse_loop
-from orcalike.transport.drivers.deferral cimport ask_also
+from orcalike.transport.drivers.deferral cimport RUNS, RUNS_NOTHING, RUNS_STILL, ask_also
 from orcalike.transport.drivers.look cimport ring_is_stale
 
 cdef extern from "Python.h":
@@ -130,16 +130,18 @@ cdef void** thread_slot() noexcept:
     return orcalike_slot()
 
 
-cdef bint runs_read() noexcept:
-    """Whether this thread runs an operation by itself, which is a read; its end is made known."""
+cdef int what_runs() noexcept:
+    """Whether this thread runs an operation, and has since this was asked last; the end of a read is made known."""
     cdef void** slot = orcalike_slot()
+    cdef unsigned int before
     if slot[0] is NULL:
-        return False
-    (<Replica>slot[0]).flags |= SIGNALLED
-    return True
+        return RUNS_NOTHING
+    before = (<Replica>slot[0]).flags
+    (<Replica>slot[0]).flags = before | SIGNALLED
+    return RUNS_STILL if before & SIGNALLED else RUNS
 
 
-ask_also(runs_read)
+ask_also(what_runs)
 
 
 cdef class Method:

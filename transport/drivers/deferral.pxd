@@ -1,7 +1,13 @@
 """Signal handlers wait while the main thread is inside the core."""
 
 
-ctypedef bint (*Asking)() noexcept
+cdef enum:
+    # What the main thread runs that no handler may end: nothing, or something, which may be what a handler waited for already.
+    RUNS_NOTHING = 0
+    RUNS = 1
+    RUNS_STILL = 2
+
+ctypedef int (*Asking)() noexcept
 
 
 cdef void hold() noexcept

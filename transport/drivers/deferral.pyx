@@ -70,6 +70,7 @@ cdef extern from "Python.h":
 
 INSIST = 1.0
 """Seconds that a handler waits for an operation on the main thread to end."""
+start_thread = _thread.start_new_thread
 
 cdef uint64_t insists = 0           # likewise: it has waited for an operation for long enough
 cdef uint64_t deferrals = 0         # how often Ctrl-C had to wait for an operation
@@ -175,7 +176,7 @@ cdef int deliver_scheduled(void* argument) except -1:
 
 
 cdef void ask_also(Asking function) noexcept:
-    """`function` says whether the main thread, outside the core, runs what no handler may end."""
+    """`function` says whether the main thread, outside the core too, runs what no handler may end."""
     global is_busy
     is_busy = function
 
@@ -252,19 +253,19 @@ cdef class Deferring:
     def __call__(self, int number, frame):
         global pending, insists, deferrals
         cdef uint64_t bit = <uint64_t>1 << (number - 1)
-        cdef bint busy = is_busy is not NULL and is_busy()
-        if insists & bit:
-            insists &= ~bit
-            if not pending & bit:           # the operation has ended since, and it has run
-                return None
-            if busy:
-                pending &= ~bit
-                return self.handler(number, frame)
-        if depth or busy:
+        cdef int runs = RUNS_NOTHING if is_busy is NULL else is_busy()
+        cdef bint insisted = insists & bit
+        insists &= ~bit
+        if insisted and not pending & bit:  # the operation has ended since, and it has run
+            return None
+        if insisted and runs == RUNS_STILL:
+            pending &= ~bit
+            return self.handler(number, frame)
+        if depth or runs:
             put_off[number] = self.handler
-            if busy and number == SIGINT and not pending & bit:
+            if number == SIGINT and (insisted or runs and not pending & bit):   # another one runs by now, or the first
                 deferrals += 1
-                _thread.start_new_thread(insist, (number, deferrals))
+                start_thread(insist, (number, deferrals))
             pending |= bit
             return None
         return self.handler(number, frame)
@@ -274,7 +275,10 @@ cdef class Deferring:
 
 
 def insist(number, which):
-    """Let a handler that waits run in the middle of an operation, if that has not ended by then."""
+    """Let a handler that waits run in the middle of an operation, if that has not ended by then.
+
+    It is put off anew if another one runs: on a busy machine many that are short may take long together.
+    """
     global insists
     cdef uint64_t bit = <uint64_t>1 << (number - 1)
     time.sleep(INSIST)
