@@ -28,8 +28,8 @@ class Barrier:
         self._round = 0
         """How many meetings, and resets, there were."""
         self._broken = False
-        self._reset_rounds: list[int] = []
-        """The rounds that a reset has ended, of the last few."""
+        self._unmet_rounds: list[int] = []
+        """The rounds that a break or a reset has ended, of the last few."""
 
     @property
     @orca.read
@@ -71,19 +71,29 @@ class Barrier:
     @orca.read
     def _met(self, round: int) -> bool:
         """Wait until a round is over: whether all have met."""
-        return self._round > round and round not in self._reset_rounds
+        return self._round > round and round not in self._unmet_rounds
 
     @_met.when
     def _(self, round: int) -> bool:
-        return self._broken or self._round > round
+        return self._round > round
 
     @orca.write
     def _give_up(self, round: int) -> bool:
         """Break it, if the round is not over: whether all have met."""
         if self._round == round:
-            self._broken = True
-            self._arrived = {}
-        return self._round > round and round not in self._reset_rounds
+            self._break()
+        return round not in self._unmet_rounds
+
+    def _break(self) -> None:
+        self._broken = True
+        self._end_round()
+
+    def _end_round(self) -> None:
+        """End it for those that have arrived, also for one that does not wait yet."""
+        if self._arrived:
+            self._unmet_rounds = [*self._unmet_rounds[-15:], self._round]
+            self._round += 1
+        self._arrived = {}
 
     @Method
     def wait(self, timeout: Duration | None = None) -> Steps[int]:
@@ -112,23 +122,18 @@ class Barrier:
     @orca.write
     def reset(self) -> None:
         """Make it as new; callers that wait get BrokenBarrierError."""
-        if self._arrived:
-            self._reset_rounds = [*self._reset_rounds[-15:], self._round]
-            self._round += 1
-        self._arrived = {}
+        self._end_round()
         self._broken = False
 
     @orca.write
     def abort(self) -> None:
         """Break it; callers that wait, or call `wait` later, get BrokenBarrierError."""
-        self._broken = True
-        self._arrived = {}
+        self._break()
 
     def member_left(self, member: orca.Member) -> None:
         """If it waited, the others would wait for good."""
         if any(incarnation == member.incarnation for incarnation, _ in self._arrived):
-            self._broken = True
-            self._arrived = {}
+            self._break()
 
     def __repr__(self) -> str:
         state = "broken" if self._broken else f"waiters={len(self._arrived)}/{self._parties}"

@@ -498,6 +498,22 @@ def test_each_of_those_that_meet_has_a_number_of_its_own(lab: Lab) -> None:
     assert [barrier._arrive(-3), barrier._arrive(-4)] == [(0, 0), (0, 2)]
 
 
+@pytest.mark.parametrize("broken", ["abort", "reset", "limit"])
+def test_a_barrier_that_is_broken_and_made_new_lets_go_of_one_that_has_just_arrived(
+    lab: Lab, broken: str
+) -> None:
+    barrier = lab.share(Barrier, 2)
+    steps = Barrier.wait.steps(barrier)
+    arrival = next(steps)
+    arrived = arrival.operation(*arrival.arguments)
+    assert barrier._give_up(0) is False if broken == "limit" else getattr(barrier, broken)() is None
+    barrier.reset()
+    look = steps.send(arrived)
+    assert look.operation.options(timeout=DEADLINE)(*look.arguments) is False
+    assert (barrier.n_waiting, barrier.broken) == (0, False)
+    lab.compare()
+
+
 async def test_a_cancelled_wait_at_a_barrier_has_not_arrived() -> None:
     async with orca.join() as group:
         barrier = await group.share.aio(Barrier, "barrier", 2)
