@@ -447,8 +447,8 @@ def annotate(error, operation, replica):
 
 
 def complain(operation, error):
-    """Log a failure that was not asked for."""
-    if not isinstance(error, InvocationCancelled):
+    """Log a failure that was not asked for; that a call was withdrawn is none."""
+    if not isinstance(error, (InvocationCancelled, InvocationTimeout)):
         name = name_of(operation)
         _log.warning("%s failed, and its outcome was not asked for: %s", name, repr_of(error))
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import gc
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -49,6 +51,10 @@ class Box:
         there = self.there
         stop("guard")  # orca: unchecked
         return there > 0
+
+    @orca.write(popup=True)
+    def stand(self) -> None:
+        pass_gate("stand")  # orca: unchecked
 
 
 @orca.atomic
@@ -168,3 +174,30 @@ def test_an_object_that_has_nothing_to_do_with_it(scene: Scene) -> None:
         put.open()
     assert call.result() == "it"
     assert [box.got for box in boxes] == [["it"]] * 3
+
+
+async def test_a_withdrawal_that_nothing_waits_for_any_more_is_no_failure(
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    withdrawn = asyncio.Event()
+    async with orca.join() as group:
+        box = await group.share.aio(Box, "box")
+        manager = group._runtime.manager
+        send = manager.send_withdrawal
+        monkeypatch.setattr(
+            manager, "send_withdrawal", lambda ticket: (send(ticket), withdrawn.set())
+        )
+        with Gate("stand") as gate:
+            stands = box.stand.nowait()
+            gets = asyncio.create_task(box.get.options(timeout=0.001).aio("it"))
+            await withdrawn.wait()
+            gets.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await gets
+            gate.open()
+            await stands
+        await group.fence.aio()
+        del gets
+        gc.collect()
+        assert box.got == []
+    assert "was not asked for" not in caplog.text
