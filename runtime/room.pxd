@@ -17,12 +17,14 @@ cdef class Room:
     cdef Waitable waitable          # threads that wait for room
     cdef list futures               # coroutines that do
     cdef dict limits                # by thread: until when it waits for room, in ns
+    cdef dict claims                # by thread, or what a coroutine is known by: the pack whose room it has claimed
     cdef Py_ssize_t refused         # bytes of the largest call that WindowFull has refused since
 
     cdef bint has(self, Py_ssize_t size) noexcept
     cdef int wait(self, Py_ssize_t size) except -1
     cdef int64_t limit(self, Driver driver, int64_t timeout) except -1
-    cdef int give_up_claim(self, Pack pack) except -1
+    cdef int wait_until(self, unsigned long me, Py_ssize_t size, int64_t until) except -1
+    cdef int give_up_claim(self, object claimer) except -1
     cdef int tell(self) except -1
 
 

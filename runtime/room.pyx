@@ -32,6 +32,7 @@ cdef class Room:
         self.sender = sender
         self.futures = []
         self.limits = {}
+        self.claims = {}
 
     cdef int64_t limit(self, Driver driver, int64_t timeout) except -1:
         """This thread waits for room for so long, or as long as it takes; returns until when."""
@@ -53,63 +54,71 @@ cdef class Room:
         What needs more room than a small message keeps it free from these meanwhile: else it would
         wait for ever behind a stream of them.
         """
-        cdef bint large = size > SIMPLE_MAX
-        cdef Driver driver = self.sender.driver
-        cdef Pack pack = self.pack      # the member may join again meanwhile, with another one
-        cdef object limit = self.limits.get(PyThread_get_thread_ident())
-        cdef int64_t until = NEVER if limit is None else limit
-        cdef int64_t now
-        cdef Waitable waitable
+        cdef unsigned long me = PyThread_get_thread_ident()
+        cdef object limit
         if must_not_block():
             self.refused = max(self.refused, size)
             raise WindowFull("too many invocations are not ordered yet: await group.drain()")
-        while not self.has(size):      # looked at again, since leaving lets other threads run
+        # What this thread was about to send when a signal's handler came waits behind what that calls, which has no limit of it.
+        limit = self.limits.pop(me, None)
+        self.give_up_claim(me)
+        while not self.has(size):  # looked at again, since leaving lets other threads run
             hold()
             try:
                 waits.enter("room", "", "nowait")
-                if large:
-                    pack.claim()
-                try:
-                    while not self.has(size):
-                        self.sender.check_open()
-                        waitable = self.waitable
-                        if waitable is None:
-                            self.waitable = Waitable()
-                            continue    # to make it may have let others run, which made room
-                        driver.kick()   # which may make room, too, and wakes `waitable` then
-                        if not self.has(size) and (thread_slot()[0] is not NULL or driver.is_inside()):
-                            raise NestedWrite(
-                                "too many invocations are not ordered yet, and to wait for room in the midst of an operation "
-                                "or of orcalike, as by a finalizer, would be for ever: have a thread call it")
-                        now = driver.clock()
-                        if now >= until:
-                            raise RoomLacking
-                        if not wait_for(driver, waitable, min(until, now + WARNED),
-                                    until != NEVER) and until > now + <int64_t>WARNED:
-                            self.sender.runtime.long_waits.log_full()
-                finally:
-                    if large:
-                        self.give_up_claim(pack)
-                    waits.leave()
+                self.wait_until(me, size, NEVER if limit is None else limit)
             finally:
+                self.give_up_claim(me)
+                waits.leave()
                 drop_later()
+        if limit is not None:
+            self.limits[me] = limit
         return 0
 
-    cdef int give_up_claim(self, Pack pack) except -1:
-        """What is small may go on; it waits for no input if nothing is under way."""
-        pack.unclaim()
-        self.tell()
+    cdef int wait_until(self, unsigned long me, Py_ssize_t size, int64_t until) except -1:
+        """Have the thread wait for so many bytes, until then."""
+        cdef Driver driver = self.sender.driver
+        cdef Waitable waitable
+        cdef int64_t now
+        while not self.has(size):
+            self.sender.check_open()
+            if size > SIMPLE_MAX and me not in self.claims:
+                self.claims[me] = self.pack
+                self.pack.claim()
+            waitable = self.waitable
+            if waitable is None:
+                self.waitable = Waitable()
+                continue    # to make it may have let others run, which made room
+            driver.kick()   # which may make room, too, and wakes `waitable` then
+            if not self.has(size) and (thread_slot()[0] is not NULL or driver.is_inside()):
+                raise NestedWrite(
+                    "too many invocations are not ordered yet, and to wait for room in the midst of an operation "
+                    "or of orcalike, as by a finalizer, would be for ever: have a thread call it")
+            now = driver.clock()
+            if now >= until:
+                raise RoomLacking
+            if (not wait_for(driver, waitable, min(until, now + WARNED), until != NEVER)
+                    and until > now + <int64_t>WARNED):
+                self.sender.runtime.long_waits.log_full()
+        return 0
+
+    cdef int give_up_claim(self, object claimer) except -1:
+        """What is small may go on, if that one has claimed the room; it waits for no input if nothing is under way."""
+        cdef Pack pack = self.claims.pop(claimer, None)     # the member may have joined again, with another one
+        if pack is not None:
+            pack.unclaim()
+            self.tell()
         return 0
 
     async def come(self):
         """Wait until this member may invoke more: what was refused before, too."""
         cdef Py_ssize_t size = self.refused
-        cdef bint large = size > SIMPLE_MAX
         cdef Driver driver = self.sender.driver
-        cdef Pack pack = self.pack
+        cdef object me = object()
         self.refused = 0
-        if large:
-            pack.claim()
+        if size > SIMPLE_MAX:
+            self.claims[me] = self.pack
+            self.pack.claim()
         try:
             while not self.has(size):
                 self.sender.check_open()
@@ -120,8 +129,7 @@ cdef class Room:
                 if not self.has(size) and self.sender.failure is None:
                     await future
         finally:
-            if large:
-                self.give_up_claim(pack)
+            self.give_up_claim(me)
 
     cdef int tell(self) except -1:
         """There is room again: notify the calls that wait for it."""

@@ -275,8 +275,8 @@ cdef class Sender(Invoker):
         hold()
         try:
             invocation = self.runtime.manager.invoke_atomic(atomic, args, named, wanted)
-            if until != NEVER:
-                until = max(0, until - self.driver.clock())
+            self.room.limit(self.driver, NEVER)     # before a handler calls something, while this waits
+            until = NEVER if until == NEVER else max(0, until - self.driver.clock())
             outcome = self.await_outcome(invocation, until, True)
         except RoomLacking:
             drop_later()

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import os
+import signal
 import threading
 import time
 from collections.abc import Callable
@@ -180,6 +182,47 @@ def test_a_limit_that_was_refused_is_not_kept() -> None:
         assert full.wait(30)
         assert shared.take(bytes(7 * MIB)) == 7 * MIB
         filling.join(30)
+
+
+@pytest.mark.parametrize("timeout", [None, 60.0])
+@pytest.mark.parametrize("size", [1, 7 * MIB])
+@pytest.mark.parametrize("atomic", [False, True])
+def test_what_a_handler_calls_meanwhile_waits_neither_for_that_call_nor_as_long_as_it(
+    size: int, timeout: float | None, *, atomic: bool
+) -> None:
+    with orca.join() as group:
+        shared = group.share(Lengths, "lengths")
+        window, full, began = Window(group), threading.Event(), threading.Event()
+        taken: list[int] = []
+
+        def handle(number: int, frame: object) -> None:
+            if began.is_set():
+                return
+            began.set()
+            taken.append(shared.take.options(timeout=timeout)(bytes(size)))
+
+        def fill() -> None:
+            shared.take.nowait(bytes(6 * MIB))
+            full.set()
+            wait_until(lambda: len(waiting_for_room()) == 1)
+            while not began.wait(0.01):  # the first one may come just before it sleeps
+                os.kill(os.getpid(), signal.SIGUSR1)
+            time.sleep(0.6)  # that limit has passed
+
+        filling = threading.Thread(target=window.while_busy, args=(fill,))
+        before = signal.signal(signal.SIGUSR1, handle)
+        try:
+            filling.start()
+            assert full.wait(30)
+            with contextlib.suppress(orca.InvocationTimeout):
+                if atomic:
+                    take_in.options(timeout=0.5)(shared, bytes(7 * MIB))
+                else:
+                    shared.take.options(timeout=0.5)(bytes(7 * MIB))
+            filling.join(30)
+        finally:
+            signal.signal(signal.SIGUSR1, before)
+        assert taken == [size]
 
 
 @orca.shared
