@@ -13,6 +13,7 @@ class Permits(objects.Semaphore):
     def member_left(self, member: orca.Member) -> None:
         """What it acquired stays acquired; it cannot abandon an attempt any more."""
         self._released.pop(member.incarnation, None)
+        self._acquired.pop(member.incarnation, None)
         self._held.pop(member.incarnation, None)
 
 

@@ -177,7 +177,7 @@ class Queue(Generic[T]):
         """
         item: Any
         limit = _check(timeout) if block else 0.0
-        slot, attempt = take_slot(), next_attempt()
+        slot, attempt, is_free = take_slot(), next_attempt(), True
         try:
             if limit == 0:
                 done, item = yield from ask(self._try_get, slot, attempt)
@@ -186,10 +186,11 @@ class Queue(Generic[T]):
         except ShutDown:
             raise
         except BaseException:  # it may have run all the same
-            give_up(self._abandon, slot, attempt)
+            is_free = give_up(self._abandon, slot, attempt)
             raise
         finally:
-            give_slot_back(slot)
+            if is_free:
+                give_slot_back(slot)
         if not done:
             raise queue.Empty
         taken: T = item

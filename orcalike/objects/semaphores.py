@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from orcalike.errors import OrcalikeError
 from orcalike.objects import language as orca
 from orcalike.objects.ownership import give_slot_back, next_attempt, take_slot
-from orcalike.objects.steps import Method, Steps, ask, ask_within, give_up, insist
+from orcalike.objects.steps import Method, Steps, ask, ask_within, give_up
 from orcalike.runtime.durations import Duration, in_seconds
 from orcalike.transport.drivers.deferral import held, held_or_undone
 
@@ -22,8 +23,10 @@ class Semaphore:
             raise ValueError("semaphore initial value must be >= 0")
         self._value = value
         self._bound: int | None = None
-        self._held: dict[int, list[int]] = {}
-        """By the member's incarnation: its attempts that have a permit, those together that are out."""
+        self._held: dict[int, int] = {}
+        """By the member's incarnation: how many permits it has."""
+        self._acquired: dict[int, dict[int, int]] = {}
+        """By the member's incarnation and its slot for calls: the attempt that acquired last."""
         self._released: dict[int, dict[int, int]] = {}
         """By the member's incarnation and its slot for calls: the call that released last."""
 
@@ -33,47 +36,65 @@ class Semaphore:
         """How many permits are free."""
         return self._value
 
-    def _take(self, attempt: int) -> None:
+    def _take(self, slot: int, attempt: int) -> None:
+        member = orca.caller().incarnation
         self._value -= 1
-        self._held.setdefault(orca.caller().incarnation, []).append(attempt)
+        self._held[member] = self._held.get(member, 0) + 1
+        self._acquired.setdefault(member, {})[slot] = attempt
+
+    def _lose(self, member: int, permits: int) -> None:
+        """A member has so many permits no more."""
+        self._held[member] -= permits
+        if self._held[member] == 0:
+            del self._held[member]
 
     @orca.write
-    def _acquire(self, attempt: int) -> bool:
-        self._take(attempt)
+    def _acquire(self, slot: int, attempt: int) -> bool:
+        self._take(slot, attempt)
         return True
 
     @_acquire.when
-    def _(self, attempt: int) -> bool:
+    def _(self, slot: int, attempt: int) -> bool:
         return self._value > 0
 
     @orca.write
-    def _try_acquire(self, attempt: int) -> bool:
+    def _try_acquire(self, slot: int, attempt: int) -> bool:
         if self._value == 0:
             return False
-        self._take(attempt)
+        self._take(slot, attempt)
         return True
 
     @orca.write
-    def _abandon(self, attempt: int) -> None:
-        """Undo an acquisition, if it ran: its caller was interrupted, and does not know."""
-        held = self._held.get(orca.caller().incarnation, [])
-        if attempt in held:
-            held.remove(attempt)
-            self._value += 1
+    def _abandon(self, slot: int, attempt: int) -> None:
+        """Undo an acquisition, if it ran: its caller was interrupted, and does not know.
+
+        If the member has no permit any more, another one has released this one.
+        """
+        member = orca.caller().incarnation
+        acquired = self._acquired.get(member, {})
+        if acquired.get(slot) == attempt:
+            del acquired[slot]
+            if member in self._held:
+                self._lose(member, 1)
+                self._value += 1
 
     @Method
     def acquire(self, blocking: bool = True, timeout: Duration | None = None) -> Steps[bool]:
         """Acquire a permit: whether that was done, within so many seconds."""
         if not blocking and timeout is not None:
             raise ValueError("can't specify timeout for non-blocking acquire")
-        attempt, limit = next_attempt(), in_seconds(timeout)
+        limit = in_seconds(timeout)
+        slot, attempt, is_free = take_slot(), next_attempt(), True
         try:
             if not blocking or (limit is not None and limit <= 0):
-                return (yield from ask(self._try_acquire, attempt))
-            return (yield from ask_within(limit, self._acquire, attempt))[0]
+                return (yield from ask(self._try_acquire, slot, attempt))
+            return (yield from ask_within(limit, self._acquire, slot, attempt))[0]
         except BaseException:  # it may have run all the same
-            give_up(self._abandon, attempt)
+            is_free = give_up(self._abandon, slot, attempt)
             raise
+        finally:
+            if is_free:
+                give_slot_back(slot)
 
     @orca.write
     def release(self, n: int = 1) -> None:
@@ -95,20 +116,25 @@ class Semaphore:
             raise ValueError("Semaphore released too many times")
         self._value += n
         for holder in [orca.caller().incarnation, *self._held]:
-            held = self._held.get(holder, [])
-            n, released = max(n - len(held), 0), min(n, len(held))
-            del held[:released]
-            if not held:
-                self._held.pop(holder, None)
+            released = min(n, self._held.get(holder, 0))
+            if released:
+                self._lose(holder, released)
+                n -= released
 
     @Method
     def _leave(self) -> Steps[None]:
         """Release a permit, also if the caller is interrupted or cancelled."""
-        slot, attempt = take_slot(), next_attempt()
+        slot, attempt, is_free = take_slot(), next_attempt(), True
         try:
-            yield from insist(self._release_once, slot, attempt)
+            yield from ask(self._release_once, slot, attempt)
+        except OrcalikeError:
+            raise
+        except BaseException:  # it may have been withdrawn
+            is_free = give_up(self._release_once, slot, attempt)
+            raise
         finally:
-            give_slot_back(slot)
+            if is_free:
+                give_slot_back(slot)
 
     # A handler of a signal that raises as `__enter__` returns, or as `__exit__` begins, would leave it held.
 
@@ -133,7 +159,8 @@ class Semaphore:
     def member_left(self, member: orca.Member) -> None:
         """What it held is free."""
         self._released.pop(member.incarnation, None)
-        self._value += len(self._held.pop(member.incarnation, []))
+        self._acquired.pop(member.incarnation, None)
+        self._value += self._held.pop(member.incarnation, 0)
 
     def __repr__(self) -> str:
         most = "" if self._bound is None else f"/{self._bound}"

@@ -69,8 +69,11 @@ _given_up: set[Any] = set()
 """Tasks that wait for room: an event loop keeps none of its own."""
 
 
-def give_up(abandon: BoundOperation[P, None], /, *attempt: P.args, **kwargs: P.kwargs) -> None:
-    """Have an attempt undone whose caller was interrupted; it is ordered after its withdrawal."""
+def give_up(abandon: BoundOperation[P, None], /, *attempt: P.args, **kwargs: P.kwargs) -> bool:
+    """Have an attempt undone whose caller was interrupted; it is ordered after its withdrawal.
+
+    Returns whether it is before what this member calls from now on: else its slot is for no other call.
+    """
     try:
         abandon.nowait(*attempt, **kwargs)
     except WindowFull:  # on an event loop
@@ -79,8 +82,10 @@ def give_up(abandon: BoundOperation[P, None], /, *attempt: P.args, **kwargs: P.k
         task = asyncio.get_running_loop().create_task(abandon.aio(*attempt, **kwargs))
         _given_up.add(task)
         task.add_done_callback(_given_up.discard)
+        return False
     except OrcalikeError:
         pass  # if the group is lost, so is what the member held
+    return True
 
 
 def insist(operation: BoundOperation[P, None], /, *args: P.args, **kwargs: P.kwargs) -> Steps[None]:
