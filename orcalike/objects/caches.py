@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
 
+from orcalike.errors import DataLossPossible, OrcalikeError
 from orcalike.objects import language as orca
 from orcalike.objects.steps import Method, Steps, ask
 from orcalike.runtime.durations import Duration, in_seconds
@@ -59,6 +60,15 @@ class Cache(Generic[K, V]):
             self._uses += 1
             self._entries[key] = (entry[0], entry[1], self._uses)
 
+    def _note_use(self, key: K) -> None:
+        """Note a use, if that can be sent: that it is found does not depend on it."""
+        try:
+            self._use.nowait(key)
+        except DataLossPossible:  # which is raised once
+            raise
+        except OrcalikeError:
+            pass
+
     @overload
     def get(self, key: K, default: None = None, /) -> V | None: ...
     @overload
@@ -70,7 +80,7 @@ class Cache(Generic[K, V]):
         """The value of a key, or the default if it is missing or has expired."""
         found, value, note = self._look(key)
         if note:
-            self._use.nowait(key)
+            self._note_use(key)
         return value if found else default
 
     @orca.write
@@ -97,7 +107,7 @@ class Cache(Generic[K, V]):
         """
         found, value, note = yield from ask(self._look, key)
         if note:
-            self._use.nowait(key)
+            self._note_use(key)
         if found:
             present: V = value
             return present
@@ -150,7 +160,7 @@ class Cache(Generic[K, V]):
         if not found:
             raise KeyError(key)
         if note:
-            self._use.nowait(key)
+            self._note_use(key)
         present: V = value
         return present
 

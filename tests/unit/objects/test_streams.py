@@ -146,6 +146,15 @@ def test_a_cache_forgets_what_was_used_least(lab: Lab) -> None:
     lab.compare()
 
 
+def test_an_entry_is_found_though_its_use_cannot_be_noted() -> None:
+    with orca.join() as group:
+        cache = group.share(Cache[int, int], "cache", 2)
+        for key in (0, 1, 1):
+            cache.set(key, key)
+        assert cache._look(0) == (True, 0, True)
+    assert (cache.get(0), cache[0], cache.get_or_set(0, lambda: 1)) == (0, 0, 0)
+
+
 def test_get_or_set_is_a_use(lab: Lab) -> None:
     cache: Cache[int, str] = lab.share(Cache, 4)
     for number in range(4):
