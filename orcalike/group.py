@@ -6,6 +6,7 @@ import atexit
 import contextlib
 import logging
 import os
+import threading
 import weakref
 from collections.abc import AsyncIterator, Iterator
 from queue import Empty, SimpleQueue
@@ -30,6 +31,7 @@ from orcalike.session.own_calls import OwnCalls
 from orcalike.session.session import Session
 from orcalike.transport.degree import degree_of, resilience_of
 from orcalike.transport.drivers.deferral import held
+from orcalike.transport.drivers.driver import Waitable
 from orcalike.transport.drivers.stolen import StolenTime
 from orcalike.transport.layers.stable import Stable
 from orcalike.transport.stability import Stability
@@ -86,6 +88,10 @@ class Group:
         self._hosted = HostedProcesses(self._session, self._runtime.manager.forks)
         self._runtime.manager.forks.starter = self._hosted
         self._closed = False
+        self._leaving = threading.Lock()
+        """Taken for good by the thread that leaves."""
+        self._leaver = 0
+        self._left = Waitable()
         self._watch: LongOperations | None = None
         _groups.add(self)
 
@@ -357,9 +363,21 @@ class Group:
             return f"<b>Group</b> {self.name!r}: left"
         return html_of_group(self.info(), shares_memory=shares_memory(self._session.stack))
 
+    def _begins_to_leave(self) -> bool:
+        """Whether nothing else has begun to; the caller does so then."""
+        begins = self._leaving.acquire(blocking=False)
+        if begins:
+            self._leaver = threading.get_ident()
+        return begins
+
     @held
     def _leave(self, *, orderly: bool) -> None:
         if self._closed:
+            return
+        if not self._begins_to_leave():
+            # Else it is a signal's handler, in the midst of it: what that has interrupted goes on.
+            if self._leaver != threading.get_ident():
+                self._left.wait()
             return
         try:
             if orderly:
@@ -380,6 +398,11 @@ class Group:
 
     async def _leave_on_loop(self, *, orderly: bool) -> None:
         if self._closed:
+            return
+        if not self._begins_to_leave():
+            import asyncio  # not at the top: only coroutines need it, and it takes long
+
+            await asyncio.to_thread(self._left.wait)
             return
         try:
             if orderly:
@@ -407,7 +430,10 @@ class Group:
             self._watch.close()
             self._watch = None
         self._runtime.fail_all(GroupClosed(f"the group {self.name!r} was left"))
-        self._let_go()
+        try:
+            self._let_go()
+        finally:
+            self._left.finish()
 
     def _abandon(self) -> None:
         """This is a forked child: the group is its parent's."""

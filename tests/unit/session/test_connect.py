@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import inspect
 import os
+import signal
 import subprocess
 import sys
 import threading
@@ -17,7 +18,7 @@ import pytest
 import orcalike as orca
 from orcalike.objects import Queue
 from tests.lib.programs import complaints
-from tests.lib.shared_classes import Counter
+from tests.lib.shared_classes import Counter, Gate, pass_gate
 
 
 def test_a_group_without_a_block() -> None:
@@ -94,7 +95,7 @@ def test_it_is_left_when_the_interpreter_ends() -> None:
     program = """
 import atexit
 import orcalike as orca
-from tests.lib.shared_classes import Counter
+from tests.lib.shared_classes import Counter, Gate, pass_gate
 
 atexit.register(lambda: print(group, counter.get()))
 group = orca.connect()
@@ -121,6 +122,78 @@ def test_it_is_not_for_operations() -> None:
         closer = group.share(Closer, "closer")
         with pytest.raises(orca.NestedWrite, match="close was used inside an operation"):
             closer.close()
+
+
+@orca.shared
+class Stand:
+    """Leaving waits until what runs has ended."""
+
+    @orca.write(popup=True)
+    def stand(self) -> None:
+        pass_gate("stand")  # orca: unchecked
+
+
+def test_several_threads_that_leave_leave_once(caplog: pytest.LogCaptureFixture) -> None:
+    group = orca.connect()
+    errors: list[BaseException] = []
+
+    def close() -> None:
+        try:
+            group.close()
+            assert group._closed
+        except BaseException as error:  # noqa: BLE001 - looked at below
+            errors.append(error)
+
+    with Gate("stand") as gate:
+        group.share(Stand, "stand").stand.nowait()
+        gate.wait_until_reached()
+        threads = [threading.Thread(target=close) for _ in range(3)]
+        for thread in threads:
+            thread.start()
+        gate.open()
+        for thread in threads:
+            thread.join(30)
+            assert not thread.is_alive()
+    assert errors == []
+    assert caplog.text == ""
+
+
+def test_a_handler_closes_a_group_that_is_being_left() -> None:
+    group = orca.connect()
+    handled = threading.Event()
+
+    def handle(number: int, frame: object) -> None:
+        if not handled.is_set():
+            group.close()
+            handled.set()
+            gate.open()
+
+    def disturb() -> None:
+        gate.wait_until_reached()
+        while not handled.wait(0.01):
+            os.kill(os.getpid(), signal.SIGUSR1)
+
+    before = signal.signal(signal.SIGUSR1, handle)
+    disturbing = threading.Thread(target=disturb)
+    try:
+        with Gate("stand") as gate:
+            group.share(Stand, "stand").stand.nowait()
+            disturbing.start()
+            group.close()
+            disturbing.join(30)
+    finally:
+        signal.signal(signal.SIGUSR1, before)
+    assert group._closed
+
+
+async def test_several_tasks_that_leave_leave_once() -> None:
+    async with orca.join() as group:
+        counter = await group.share.aio(Counter, "counter")
+        await counter.add.aio(1)
+        leaves = asyncio.create_task(group._leave_on_loop(orderly=True))
+        await asyncio.sleep(0)
+    await leaves
+    assert group._closed
 
 
 def test_it_has_the_parameters_of_join() -> None:
