@@ -6,7 +6,6 @@ import atexit
 import contextlib
 import logging
 import os
-import threading
 import weakref
 from collections.abc import AsyncIterator, Iterator
 from queue import Empty, SimpleQueue
@@ -24,6 +23,7 @@ from orcalike.session.fork_call import Fork
 from orcalike.session.forking import HostedProcesses
 from orcalike.session.group_calls import Drop, Find, Rejoin, Reset, Share, Whole
 from orcalike.session.group_info import Blocked, GroupInfo, next_seqno_of, shares_memory
+from orcalike.session.leaving import Leaving
 from orcalike.session.long_operations import LongOperations
 from orcalike.session.notebook import html_of_group
 from orcalike.session.options import JoinOptions
@@ -31,7 +31,6 @@ from orcalike.session.own_calls import OwnCalls
 from orcalike.session.session import Session
 from orcalike.transport.degree import degree_of, resilience_of
 from orcalike.transport.drivers.deferral import held
-from orcalike.transport.drivers.driver import Waitable
 from orcalike.transport.drivers.stolen import StolenTime
 from orcalike.transport.layers.stable import Stable
 from orcalike.transport.stability import Stability
@@ -88,10 +87,7 @@ class Group:
         self._hosted = HostedProcesses(self._session, self._runtime.manager.forks)
         self._runtime.manager.forks.starter = self._hosted
         self._closed = False
-        self._leaving = threading.Lock()
-        """Taken for good by the thread that leaves."""
-        self._leaver = 0
-        self._left = Waitable()
+        self._leaving = Leaving()
         self._watch: LongOperations | None = None
         _groups.add(self)
 
@@ -363,21 +359,9 @@ class Group:
             return f"<b>Group</b> {self.name!r}: left"
         return html_of_group(self.info(), shares_memory=shares_memory(self._session.stack))
 
-    def _begins_to_leave(self) -> bool:
-        """Whether nothing else has begun to; the caller does so then."""
-        begins = self._leaving.acquire(blocking=False)
-        if begins:
-            self._leaver = threading.get_ident()
-        return begins
-
     @held
     def _leave(self, *, orderly: bool) -> None:
-        if self._closed:
-            return
-        if not self._begins_to_leave():
-            # Else it is a signal's handler, in the midst of it: what that has interrupted goes on.
-            if self._leaver != threading.get_ident():
-                self._left.wait()
+        if self._closed or self._leaving.is_begun():
             return
         try:
             if orderly:
@@ -399,10 +383,10 @@ class Group:
     async def _leave_on_loop(self, *, orderly: bool) -> None:
         if self._closed:
             return
-        if not self._begins_to_leave():
+        if not self._leaving.begins():
             import asyncio  # not at the top: only coroutines need it, and it takes long
 
-            await asyncio.to_thread(self._left.wait)
+            await asyncio.to_thread(self._leaving.wait)
             return
         try:
             if orderly:
@@ -433,7 +417,7 @@ class Group:
         try:
             self._let_go()
         finally:
-            self._left.finish()
+            self._leaving.over()
 
     def _abandon(self) -> None:
         """This is a forked child: the group is its parent's."""

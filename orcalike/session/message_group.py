@@ -12,6 +12,7 @@ import msgpack
 from orcalike.runtime import waits
 from orcalike.runtime.errors import BlockingInLoop, GroupClosed, InvocationTimeout
 from orcalike.runtime.raising import fresh
+from orcalike.session.leaving import Leaving
 from orcalike.session.message_inbox import DATA, ENDED, LOWERED, Event, Inbox
 from orcalike.session.options import JoinOptions
 from orcalike.session.session import Session
@@ -38,6 +39,7 @@ class MessageGroup:
     def __init__(self, options: JoinOptions) -> None:
         self._session = Session(options, self._make_inbox, Inbox)
         self._session.cast_ended = self._cast_ended
+        self._leaving = Leaving()
 
     def _make_inbox(self, stack: Stack, session: Session) -> Inbox:
         self._inbox = Inbox(stack, session)
@@ -197,12 +199,14 @@ class MessageGroup:
 
     @held
     def _leave(self, timeout: float) -> None:
-        if not isinstance(self._inbox.failure, GroupClosed):
-            closed = GroupClosed(f"the group {self._session.options.name!r} was left")
-            try:
-                self._session.leave(timeout)
-            finally:  # a handler may have raised; it is left all the same
-                self._inbox.fail_all(closed)
+        if isinstance(self._inbox.failure, GroupClosed) or self._leaving.is_begun():
+            return
+        closed = GroupClosed(f"the group {self._session.options.name!r} was left")
+        try:
+            self._session.leave(timeout)
+        finally:  # a handler may have raised; it is left all the same
+            self._inbox.fail_all(closed)
+            self._leaving.over()
 
 
 def refuse_loop(what: str) -> None:

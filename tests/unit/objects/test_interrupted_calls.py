@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 
@@ -72,7 +73,7 @@ async def test_a_get_that_is_undone_late_is_undone() -> None:
         jobs = await group.share.aio(Queue[int], "jobs")
         for number in (1, 2, 3):
             await jobs.put.aio(number)
-        getting = Queue.get.steps(jobs)
+        getting: Steps[Any] = Queue[Any].get.steps(jobs)
         request = next(getting)
         assert await request.operation.aio(*request.arguments) == 1
         while_full(group, counter, lambda: interrupt(getting, asyncio.CancelledError))

@@ -184,9 +184,12 @@ async def test_a_withdrawal_that_nothing_waits_for_any_more_is_no_failure(
         box = await group.share.aio(Box, "box")
         manager = group._runtime.manager
         send = manager.send_withdrawal
-        monkeypatch.setattr(
-            manager, "send_withdrawal", lambda ticket: (send(ticket), withdrawn.set())
-        )
+
+        def note(ticket: int) -> None:
+            send(ticket)
+            withdrawn.set()
+
+        monkeypatch.setattr(manager, "send_withdrawal", note)
         with Gate("stand") as gate:
             stands = box.stand.nowait()
             gets = asyncio.create_task(box.get.options(timeout=0.001).aio("it"))

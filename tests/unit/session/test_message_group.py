@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from pathlib import Path
 
 import pytest
@@ -18,6 +19,7 @@ from orcalike.messages import (
     send_to_group,
 )
 from orcalike.session.session import Session
+from orcalike.session.switch_interval import switching
 
 
 def receive_all(group: MessageGroup) -> None:
@@ -63,6 +65,18 @@ def test_a_group_whose_leaving_was_interrupted_is_left(monkeypatch: pytest.Monke
         leave_group(group)
     with pytest.raises(GroupClosed, match="was left"):
         receive_all(group)
+
+
+def test_several_threads_that_leave_leave_once(tmp_path: Path) -> None:
+    users = switching._users
+    group = create_group(listen=f"unix:{tmp_path}/group")
+    threads = [threading.Thread(target=leave_group, args=(group,)) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(30)
+    assert switching._users == users
+    leave_group(group)
 
 
 def test_a_group_of_objects_is_none_of_messages(tmp_path: Path) -> None:
