@@ -54,6 +54,9 @@ FIELDS: dict[Code, tuple[type, ...]] = {
 }
 """What each takes; any object where it is to look itself."""
 
+ATOMIC_HEAD = len(FIELDS[Code.ATOMIC])
+"""What comes before the arguments of an atomic function: its name, its digest, and their number."""
+
 MORE = {Code.ATOMIC, Code.ENDED, Code.IDLE}
 """Those that take more, as they look at themselves."""
 

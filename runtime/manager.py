@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from orcalike.runtime import classes
 from orcalike.runtime.call import Call, is_fault
 from orcalike.runtime.changes import Fence, ViewChange, Withdrawal
-from orcalike.runtime.codes import Code, check_fields, ended_ranks
+from orcalike.runtime.codes import ATOMIC_HEAD, Code, check_fields, ended_ranks
 from orcalike.runtime.degrees import Degrees
 from orcalike.runtime.digests import Digests
 from orcalike.runtime.divergence import diverged
@@ -47,9 +47,6 @@ from orcalike.transport.wording import listed
 
 if TYPE_CHECKING:
     from orcalike.runtime.changes import Changing
-
-ATOMIC_HEAD = 3
-"""What comes before the arguments of an atomic function: its name, its digest, and their number."""
 
 WAITING_MAX = 65_536
 """Arrivals of one member that may wait at the barrier."""

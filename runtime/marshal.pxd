@@ -8,7 +8,7 @@ cdef class Codec:
     cdef readonly int max_depth         # how deep containers may lie in one another
     cdef object packer                  # a Packer that no call is using, or None
 
-    cdef bytes encode_slow(self, tuple values, str what)
+    cdef bytes encode_slow(self, tuple values, str what, int head=*)
     cdef list decode_slow(self, const unsigned char* data, Py_ssize_t size)
 
 

@@ -159,11 +159,11 @@ cdef class Codec:
         cdef ReadBuffer read = ReadBuffer(data)
         return self.decode_slow(read.start, read.size)
 
-    cdef bytes encode_slow(self, tuple values, str what):
-        """`encode`, for the hot path where `put` gave up on one of `values`."""
+    cdef bytes encode_slow(self, tuple values, str what, int head=0):
+        """`encode`, for the hot path where `put` gave up on one of `values`; its arguments come behind so many."""
         cdef list parts = [
             encode_named(self, value, f"argument {number} of {what}", False, self.max_depth)
-            for number, value in enumerate(values, 1)
+            for number, value in enumerate(values, 1 - head)
         ]
         return within_limit(self, b"".join(parts), f"the arguments of {what}")
 

@@ -15,7 +15,7 @@ from libc.string cimport memset
 
 from orcalike.runtime import waits
 from orcalike.runtime.arguments import positional
-from orcalike.runtime.codes import Code
+from orcalike.runtime.codes import ATOMIC_HEAD, Code
 from orcalike.runtime.errors import GroupClosed, NestedWrite, ObjectDropped
 from orcalike.runtime.invocation import name_of, title_of, unanswered, withdrawal_error, without_room
 from orcalike.runtime.raising import fresh
@@ -249,7 +249,7 @@ cdef class Sender(Invoker):
             degree = self.degrees.for_call(what, degree)
         if wanted:
             self.check_stable(what, wanted)
-        body = self.codec.encode_slow(args, what)
+        body = self.codec.encode_slow(args, what, ATOMIC_HEAD if code == Code.ATOMIC else 0)
         if not self.room.has(len(body)):
             self.room.wait(len(body))
             self.check(None)

@@ -38,6 +38,13 @@ def test_three_ways_of_calling(accounts: tuple[Counter, Counter]) -> None:
     assert (alice.get(), bob.get()) == (100, 50)
 
 
+def test_an_argument_that_cannot_travel_is_named_by_its_place(
+    accounts: tuple[Counter, Counter],
+) -> None:
+    with pytest.raises(orca.NotSerializable, match=r"^argument 3 of transfer: .*'object'"):
+        transfer(*accounts, object())  # type: ignore[arg-type]
+
+
 def test_an_exception_leaves_what_was_done(accounts: tuple[Counter, Counter]) -> None:
     alice, bob = accounts
     with pytest.raises(ValueError, match="only 100") as caught:
