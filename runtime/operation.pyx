@@ -6,6 +6,8 @@ of the function. On an object that is not shared, and from within the object's o
 is the call of the function alone.
 """
 
+from functools import partial
+
 cimport cython
 from cpython.object cimport PyObject
 from libc.stdint cimport int64_t
@@ -334,21 +336,20 @@ cdef unsigned int members_of(object stable) except? 0xFFFFFFFF:
     return stable
 
 
-async def invoke_with_room(BoundOperation bound, args, kwargs):
-    """`aio` when too much is under way: wait for room first, within the time limit."""
+async def invoke_with_room(group, operation, seconds, start):
+    """`aio` when too much is under way: wait for room first, within the time limit, and then `start` it."""
     import asyncio                          # not at the top: only coroutines need it
 
-    group = group_of(bound)
     now = asyncio.get_running_loop().time
-    until = None if bound.timeout == NEVER else now() + bound.timeout / 1e9
+    until = None if seconds is None else now() + seconds
     while True:
         try:
             async with asyncio.timeout_at(until):
                 await group.wait_for_room()
         except TimeoutError:
-            raise without_room(bound.operation) from None
+            raise without_room(operation) from None
         try:
-            invocation = bound.nowait(*args, **kwargs)
+            invocation = start()
         except WindowFull:
             continue
         return await coroutine_of(invocation, None if until is None else max(0, until - now()))
@@ -389,7 +390,9 @@ cdef object aio(PyObject* self, PyObject* const* args, Py_ssize_t count, PyObjec
     except WindowFull:
         named = () if names is NULL else <tuple>names
         given = [<object>args[i] for i in range(count + len(named))]
-        return invoke_with_room(<BoundOperation>self, given[:count], dict(zip(named, given[count:])))
+        bound = <BoundOperation>self
+        return invoke_with_room(group_of(bound), bound.operation, None if bound.timeout == NEVER else bound.timeout / 1e9,
+                                partial(bound.nowait, *given[:count], **dict(zip(named, given[count:]))))
 
 
 cdef object start(PyObject* self, PyObject* const* args, Py_ssize_t count, PyObject* names, bint awaited):
@@ -478,8 +481,8 @@ cdef class Atomic:
         return invocation
 
     def aio(self, *args, **kwargs):
-        """The same as a coroutine; the call is sent at once."""
-        return InvocationCoroutine(self.nowait(*args, **kwargs))
+        """The same as a coroutine; the call is sent at once, or when there is room for it."""
+        return start_in_coroutine(self, args, kwargs, None, 0)
 
     def options(self, *, timeout=None, stable=None):
         """The same function with a time limit, in seconds or as a text, and done when it is k-stable."""
@@ -529,6 +532,14 @@ cdef class Atomic:
         return self.function
 
 
+cdef object start_in_coroutine(Atomic atomic, tuple args, dict kwargs, object seconds, object stable):
+    """What to await for the outcome of an atomic function, within a time limit."""
+    try:
+        return coroutine_of(atomic.start(args, kwargs, stable), seconds)
+    except WindowFull:
+        return invoke_with_room(atomic.place(args, kwargs)[0], atomic, seconds, partial(atomic.start, args, kwargs, stable))
+
+
 class BoundAtomic:
     """An atomic function with a time limit, and a number of members that are to apply it."""
 
@@ -546,8 +557,8 @@ class BoundAtomic:
         return self.atomic.start(args, kwargs, self.stable)
 
     def aio(self, *args, **kwargs):
-        """The same as a coroutine; the call is sent at once."""
-        return coroutine_of(self.atomic.start(args, kwargs, self.stable), self.timeout)
+        """The same as a coroutine; the call is sent at once, or when there is room for it."""
+        return start_in_coroutine(self.atomic, args, kwargs, self.timeout, self.stable)
 
 
 cdef object invoker_of(object value):

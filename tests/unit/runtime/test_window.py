@@ -8,7 +8,7 @@ import os
 import signal
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 
 import pytest
 
@@ -107,6 +107,22 @@ async def test_drain_makes_room_for_what_was_refused() -> None:
         assert await asyncio.gather(*waiting) == [7 * MIB, 1 * MIB, 5 * MIB]
         assert await awaited[0] == 3 * MIB  # type: ignore[misc]
         assert sorted(shared.lengths()) == sorted(n * MIB for n in (6, 3, 7, 1, 5))
+
+
+async def test_an_atomic_function_that_is_awaited_waits_for_room() -> None:
+    async with orca.join() as group:
+        shared = await group.share.aio(Lengths, "lengths")
+        window = Window(group)
+        awaited: list[Coroutine[object, object, int]] = []
+
+        def fill() -> None:
+            shared.take.nowait(bytes(6 * MIB))
+            awaited.append(take_in.aio(shared, bytes(7 * MIB)))
+            awaited.append(take_in.options(timeout=60).aio(shared, bytes(5 * MIB)))
+
+        window.while_busy(fill)
+        assert await asyncio.gather(*awaited) == [7 * MIB, 5 * MIB]
+        assert sorted(shared.lengths()) == [5 * MIB, 6 * MIB, 7 * MIB]
 
 
 def test_threads_wait_and_the_small_do_not_starve_the_large() -> None:
