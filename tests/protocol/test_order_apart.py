@@ -7,7 +7,7 @@ import errno
 import itertools
 import os
 import resource
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import partial
 from random import Random
 
@@ -88,12 +88,39 @@ def test_of_what_others_say_of_members_that_are_apart_only_those_in_the_view_are
         assert layer_of(network, name).apart == {(b, a): LASTS}
 
 
-def lacks(network: ManualNetwork, name: str, descriptors: Apart) -> None:
-    """That member lacks descriptors for whatever others offer."""
+def lacks(
+    network: ManualNetwork, name: str, descriptors: Apart, of: Iterable[int] | None = None
+) -> None:
+    """That member lacks descriptors for whatever others offer, or those `of` these incarnations."""
     short = copy.copy(descriptors)
-    short.apart = {endpoint.stack.me.incarnation for endpoint in network.endpoints.values()}
+    known = (endpoint.stack.me.incarnation for endpoint in network.endpoints.values())
+    short.apart = set(known if of is None else of)
     short.error = errno.EMFILE
     network.endpoints[name].stack.descriptors = short
+
+
+@pytest.mark.parametrize("gone", ["a", "ad"])
+def test_an_order_that_none_of_those_that_go_on_has_mapped_begins_anew(gone: str) -> None:
+    """a has made it, and d has mapped it; b and c could not yet, as these leave."""
+    network, descriptors = network_apart(f"a b c {gone[1:]} X")
+    incarnations = {network.endpoints[name].stack.me.incarnation for name in gone}
+    for name in "bc":
+        lacks(network, name, descriptors, incarnations)
+    network.leave("X")
+    names = list(network.endpoints)
+    for one, other in itertools.cycle(itertools.permutations(names, 2)):
+        if orders(network, gone) == {"RING"} and order(network, gone[-1]).dump()["attached"]:
+            break
+        network.deliver(one, other, 1)
+    for name in gone:
+        network.leave(name)
+    network.stabilize()
+    assert orders(network, "bc") == {"RING"}
+    for name in "bc":
+        network.cast(name, name.encode())
+    network.stabilize()
+    for name in "bc":
+        assert bodies(network, name)[-2:] == [b"b", b"c"]
 
 
 @pytest.mark.parametrize("short", ["a", "b", "c", "ab"])

@@ -500,8 +500,19 @@ cdef class SharedOrder(FastOrder):
         raise ProtocolError("a packet that nothing here lacks")
 
     cpdef bytes up_flush_ok(self, dict reports, object view, bint ends):
-        """The cut: what one that is attached has reported; all of these have come to the fence."""
-        return max([self.up_held(), *reports.values()], key=slot_of)
+        """The cut: what one that is attached has reported; all of these have come to the fence.
+
+        Where none of these goes on, nothing was written in this view, as not all have mapped the order, and none is left
+        that could offer it: the next view begins another one.
+        """
+        cdef bytes held = self.up_held()
+        cdef bytes cut = max([held, *reports.values()], key=slot_of)
+        reports = {**reports, self.position: held}
+        if any([slot_of(report) >= 0 and view.position(self.installed.members[position].incarnation) >= 0
+                for position, report in reports.items()]):
+            return cut
+        it, fence = Cut.unpack(cut), fence_of(cut)
+        return it.replace(order=fence.replace(slot=-1).pack()).pack()
 
     cpdef bint up_cut(self, bytes cut):
         cdef object it = fence_of(cut)
