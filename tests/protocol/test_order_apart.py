@@ -188,6 +188,52 @@ def test_one_that_cannot_make_the_order_tries_again() -> None:
     assert orders(network, "ab") == {"RING"}
 
 
+class OneLeft(DescriptorsOfOne):
+    """A member can map the order, and has no descriptor left for memory of its own."""
+
+    def open(self, incarnation: int, handle: Handle, flags: int) -> int:
+        """As ever, and it was the last one."""
+        found = super().open(incarnation, handle, flags)
+        _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (0, hard))
+        return found
+
+
+def test_one_that_could_map_the_order_and_make_no_lane_tries_again() -> None:
+    """In the next view, which is in memory, too, since the word of it was lost."""
+    network = network_of("a b c X")
+    short = network.endpoints["b"].stack
+    short.descriptors = OneLeft(are_near)
+    short.descriptors._of = network.descriptors._of
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    network.leave("X")
+    try:
+        for one, other in itertools.cycle(itertools.permutations("abcX", 2)):
+            network.deliver(one, other, 1)
+            if resource.getrlimit(resource.RLIMIT_NOFILE)[0] == 0:
+                break
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+    short.descriptors = network.descriptors
+    assert order(network, "b").dump()["attached"] is False
+    network.break_links("a", "b")
+    for _ in range(5):  # they have a link again before a can go on without b
+        network.now += 20_000_000
+        network.expire("ab", "abc")
+        while network.deliver("a", "b") + network.deliver("b", "a"):
+            pass
+    network.stabilize()
+    view = network["b"].installed
+    assert view is not None
+    assert len(view.members) == 3
+    assert orders(network, "abc") == {"RING"}
+    for name in "abc":
+        network.cast(name, name.encode())
+    network.stabilize()
+    for name in "abc":
+        assert sorted(bodies(network, name)[-3:]) == [b"a", b"b", b"c"]
+
+
 def test_word_of_what_cannot_be_mapped_is_refused_if_it_has_another_form() -> None:
     network = network_of("a b")
     ring = order(network, "a")

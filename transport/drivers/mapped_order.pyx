@@ -357,12 +357,12 @@ cdef class MappedOrder(FastLayer):
         for incarnation, (row, number) in self.rows.items():
             ring_admit(m, row, number)
             m.tickets[row] = self.counters.get(incarnation, 0)
+        segment.map_own_lane()          # before the row is taken: if that cannot be, a later view tries again
         failed = ring_take_row(m, m.row, m.incarnation, getpid())
         if failed == RING_LOST:
             return None                 # the others have gone on without this member, and say so
         if failed:
             segment.fail(failed)
-        segment.map_own_lane()
         self.use(segment)
         self.offer_lane(False)
         return None
