@@ -6,7 +6,7 @@ import itertools
 
 from tests.lib.manual_network import ManualNetwork
 from tests.lib.ring_scenarios import STACK
-from tests.protocol.test_ring_layer import group, let_time_pass
+from tests.protocol.test_ring_layer import OfOneThatLeaves, group, let_time_pass
 
 
 def vouches(network: ManualNetwork, name: str, dead: str) -> bool:
@@ -78,3 +78,22 @@ def test_no_member_vouches_for_one_that_is_not_attached() -> None:
     assert not vouches(network, "a", "c")
     network.stabilize()
     assert vouches(network, "a", "c")
+
+
+def test_no_member_vouches_for_one_that_had_no_row_in_its_view() -> None:
+    """d attaches one view later than it has come, and may have ended the view of e, which knows of no later one, in between."""
+    network = group("a b e")
+    network.add("d")
+    network.endpoints["d"].stack.descriptors = OfOneThatLeaves()
+    network.join("d", "a")
+    network.stabilize()
+    assert number(network, "d") == number(network, "e")
+    assert not vouches(network, "e", "d")
+    network.cut_off("e")
+    let_time_pass(network, ["abd"])
+    assert number(network, "d") == number(network, "e") + 1
+    network.endpoints["d"].stack.descriptors = network.descriptors
+    let_time_pass(network, ["abd"])
+    assert number(network, "d") == number(network, "e") + 1
+    assert vouches(network, "a", "d")
+    assert not vouches(network, "e", "d")

@@ -36,7 +36,7 @@ cdef extern from "ring/order.h" nogil:
     enum:
         RING_READS_ALL
     int ring_say_begun(ring_member* m, uint32_t reads_all)
-    int ring_say_since(ring_member* m, uint32_t view)
+    int ring_say_since(ring_member* m)
     int ring_say_alone(ring_member* m, uint64_t left_out)
     bint ring_vouches_for(const ring_member* m, unsigned row)
     uint64_t ring_not_begun(const ring_member* m, uint32_t reads_all)
@@ -373,7 +373,7 @@ cdef class MappedOrder(FastLayer):
         self.core.order = &segment.member
         self.core.futex = segment
         self.settle_rows()
-        ring_say_since(&segment.member, self.installed.number - 1)
+        ring_say_since(&segment.member)
         return 0
 
     cdef str map_lane(self, object member, object lane, object alarm):

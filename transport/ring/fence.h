@@ -80,15 +80,14 @@ static inline int ring_say_begun(struct ring_member *m, uint32_t reads_all)
     return ring_say(m, &m->order->rows[m->row].begun, m->view | reads_all);
 }
 
-/* This member has its row from the view after the one with this number on. */
-static inline int ring_say_since(struct ring_member *m, uint32_t view)
+/* This member takes its row in its view. What it decided in views before that, without a row, is known to none. */
+static inline int ring_say_since(struct ring_member *m)
 {
-    ring_put_release(&m->order->rows[m->row].left_out, 0);
-    return ring_say(m, &m->order->rows[m->row].alone, view & RING_FENCE_MASK);
+    return ring_say(m, &m->order->rows[m->row].alone, m->view | RING_SINCE);
 }
 
 /* This member ends its view without the acceptance of the holders of these rows, which may live. They are never taken out
- * again: a former holder that goes on late may at most put some in. */
+ * again, not by the row's next holder either: a former holder that goes on late may at most put some in. */
 static inline int ring_say_alone(struct ring_member *m, uint64_t left_out)
 {
     ring_or(&m->order->rows[m->row].left_out, left_out);
@@ -103,6 +102,8 @@ static inline int ring_vouches_for(const struct ring_member *m, unsigned row)
     uint32_t ahead = ((uint32_t)alone - m->view) & RING_FENCE_MASK;
     if (ring_begun_incarnation(alone) != m->incarnations[row])
         return 0;
+    if (ahead == 0 && alone & RING_SINCE)
+        return 1;
     return ahead > RING_FENCE_MASK / 2 || (ahead == 0 && !(ring_get_ordered(&it->left_out) & ring_own_bit(m)));
 }
 

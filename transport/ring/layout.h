@@ -150,6 +150,9 @@ static inline uint32_t ring_holder_incarnation(uint64_t holder) { return (uint32
  * the view (30). */
 #define RING_READS_ALL (1u << 31)
 
+/* Of `alone`: in this view the holder took the row. */
+#define RING_SINCE (1u << 30)
+
 static inline uint64_t ring_begun_word(uint32_t incarnation, uint32_t view)
 {
     return (uint64_t)incarnation << 32 | view;
@@ -161,8 +164,9 @@ struct ring_row {
     _Alignas(64) _Atomic uint32_t state;
     _Atomic uint64_t holder;
     _Atomic uint64_t begun;
-    /* The last view that the holder may have ended without the acceptance of all that may live: incarnation (32) | 0 (2) |
-     * number (30). Views before it had its row count, too. And the rows of those that had not accepted, ever. */
+    /* The last view that the holder has ended without the acceptance of all that may live, or in which it took the row, with
+     * none ended so since: incarnation (32) | 0 (1) | is it the latter (1) | number (30). What it did in views before that is
+     * not known here. And the rows of those that had not accepted, ever. */
     _Atomic uint64_t alone;
     _Atomic uint64_t left_out;
 };
