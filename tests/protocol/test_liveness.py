@@ -114,6 +114,24 @@ def test_all_of_the_oldest_die_and_the_next_with_them() -> None:
     assert len(run.newest.members) == 7
 
 
+@pytest.mark.parametrize(("step", "leavers"), [("V8", "2"), ("V6", "23")])
+def test_the_leader_ends_with_a_view_that_was_long_in_coming(step: str, leavers: str) -> None:
+    """All but the last run on one host, which stands still as others leave; then 0 ends before it has sent any lease of the view.
+
+    It is certain, and 1 knows by a lease of the view before that 0 has decided nothing else.
+    """
+    size = 3 + len(leavers)
+    events = [
+        Event("pause", START, str(size - 1), span=100 * D),
+        *(Event("leave", START + 1, name) for name in leavers),
+        Event("crash", START + 1, "0", mark=step, keep=99),
+    ]
+    run = Run(replace(scenario(size, events), hosts=(0,) * size))
+    assert not run.run().blocked
+    assert run.newest is not None
+    assert run.newest.members[0].address == "sim:1"
+
+
 # What `Run` asks for in the end, and what it does not.
 
 

@@ -161,8 +161,7 @@ cdef class Mbrship(Layer):
     def died(self, incarnation, lease, age):
         """The process of a member was seen to end (H13), `age` ns after its last `lease` was sent."""
         self.left_behind.forget(incarnation, self.position, self.core.now)
-        age = age if lease and lease == self.key else -1    # one of another view does not count
-        vouched = self.leases.ended_at(incarnation, self.core.now, age)
+        vouched = self.leases.ended_at(incarnation, self.core.now, lease, age)
         if self.view is not None and self.view.position(incarnation) >= 0:
             self.step(events.Died(incarnation, vouched))
             self.reachability.report(self.core.now)

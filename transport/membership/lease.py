@@ -15,7 +15,9 @@ have accepted or are certainly dead. Else it waits until its leases to the rest 
 *Vouching.* X knows of a beat from L that it was sent after X's own beat which it echoes, by X's own
 clock at `leased`. If X sees the end of L's process before `leased + span`, L was within its lease to
 X when it died, so it had decided nothing that X had not accepted; X vouches for L. It knows as well that L installed V
-after X had said for the first time what V could follow from: its report, or that it wants to join.
+after X had said for the first time what V could follow from: its report, or that it wants to join. That may be long ago, as where a
+member was waited for that stood still. So a lease of the view right before V counts in V, too: L waits
+for the last one that it granted to X, in whichever view.
 
 Leases are granted only to members that learn of deaths for certain: those of the same host. L has
 ended before X sees its end, so within the span, for both have one clock. The clocks of two hosts
@@ -72,8 +74,11 @@ class Leases:
         self._leased_at: int | None = None
         """The same of the view that is installed: all its members installed it later."""
         self._began = 0
-        self._ends: dict[int, int] = {}
-        """When the process of a member of this host was seen to end, by incarnation; of one that is in no view yet, too."""
+        self._keys: tuple[int, ...] = ()
+        """Of the views whose leases count: the one that is installed, and the one before it."""
+        self._ends: dict[int, tuple[int, int, int]] = {}
+        """When the process of a member of this host was seen to end, by incarnation, with the key and the age of its last lease;
+        of one that is in no view yet, too."""
         self._near: frozenset[int] = frozenset()
         """Members of this host, which got a lease when that was installed here."""
         self._granted: dict[int, int] | None = {}
@@ -87,19 +92,26 @@ class Leases:
     def begin(self, view: View, me: Member, now: int) -> None:
         """A view is installed here: its members on this host have a lease."""
         self._leased_at, self._spoke_at, self._began = self._spoke_at, None, now
+        # In memory the driver forgets what was granted before.
+        self._keys = (view.key,) if self.in_memory else (view.key, *self._keys[:1])
         near = (each for each in view.members if share_host(each.address, me.address))
         self._near = frozenset(each.incarnation for each in near)
 
-    def ended_at(self, incarnation: int, now: int, age: int = -1) -> bool:
+    def ended_at(self, incarnation: int, now: int, key: int = 0, age: int = -1) -> bool:
         """The process of a member was seen to end; whether it decided nothing in the view without this member.
 
-        `age` is the time since the beat of this member that the last lease answers, ns; negative if there is none.
+        `key` is that of the view of its last lease, 0 if there is none, and `age` the time since the beat of this member
+        that the lease answers, ns.
         """
-        self._ends[incarnation] = now
+        self._ends[incarnation] = now, key, age
         if len(self._ends) > ENDS_MAX:
             del self._ends[next(iter(self._ends))]
+        return self._is_vouched(incarnation)
+
+    def _is_vouched(self, incarnation: int) -> bool:
+        now, key, age = self._ends[incarnation]
         began = self._leased_at is not None and now - self._leased_at < self.span
-        return began or 0 <= age < self.span
+        return began or (key in self._keys and 0 <= age < self.span)
 
     def seen_to_end(self) -> set[int]:
         """The members of the view that were seen to end, before it was installed here too: a joiner may end as it is let in."""
@@ -107,9 +119,7 @@ class Leases:
 
     def vouched(self) -> set[int]:
         """Those of them that decided nothing in the view without this member."""
-        if (since := self._leased_at) is None:
-            return set()
-        return {each for each in self.seen_to_end() if self._ends[each] - since < self.span}
+        return set(filter(self._is_vouched, self.seen_to_end()))
 
     def end(self, now: int, proposed_to: Iterable[int]) -> None:
         """No lease is granted from here on, as a value is proposed; `ended` says what was granted before."""

@@ -56,6 +56,28 @@ def test_a_member_vouches_from_what_the_view_followed_from() -> None:
     assert leases.vouched() == {9}
 
 
+def test_a_lease_of_the_view_before_counts() -> None:
+    """L waits for it as well; but not where a view in memory comes in between, in which none is granted."""
+    me = Member("unix:/a", 7)
+    members = (me, *(Member(f"unix:/{number}", number) for number in (8, 9, 10)))
+    views = [View(1, number, 0, members) for number in range(1, 6)]
+    leases = Leases(D)
+    for now, view in enumerate(views[:2]):
+        leases.begin(view, me, now)
+    assert leases.ended_at(8, 10 * D, views[0].key, 3)
+    assert not leases.ended_at(9, 10 * D, views[0].key, span_of(D))
+    assert not leases.ended_at(10, 10 * D, views[2].key, 3), "this member knows of no such view"
+    leases.begin(views[2], me, 11 * D)
+    assert leases.vouched() == {10}
+    leases.in_memory = True
+    leases.begin(views[3], me, 12 * D)
+    assert not leases.ended_at(8, 13 * D, views[2].key, 3)
+    leases.in_memory = False
+    leases.begin(views[4], me, 14 * D)
+    assert not leases.ended_at(8, 15 * D, views[2].key, 3)
+    assert not leases.ended_at(8, 15 * D, 0, 3)
+
+
 def test_the_end_of_a_joiner_is_remembered_until_a_view_has_it() -> None:
     """Of other processes the last ones are; one on another host ends for no member here."""
     me, near, far = (Member(f"tcp:{host}:1", number) for number, host in enumerate("aab", 7))
