@@ -16,8 +16,8 @@ have accepted or are certainly dead. Else it waits until its leases to the rest 
 clock at `leased`. If X sees the end of L's process before `leased + span`, L was within its lease to
 X when it died, so it had decided nothing that X had not accepted; X vouches for L. It knows as well that L installed V
 after X had said for the first time what V could follow from: its report, or that it wants to join. That may be long ago, as where a
-member was waited for that stood still. So a lease of the view right before V counts in V, too: L waits
-for the last one that it granted to X, in whichever view.
+member was waited for that stood still. So a lease of the view right before V counts in V, too, if all are heartbeat peers in V:
+L waits for the last one that it granted to X, in whichever view.
 
 Leases are granted only to members that learn of deaths for certain: those of the same host. L has
 ended before X sees its end, so within the span, for both have one clock. The clocks of two hosts
@@ -40,6 +40,9 @@ from collections.abc import Iterable
 
 from orcalike.transport.degree import MEMBERS_MAX
 from orcalike.transport.view import Member, View, share_host
+
+ALL_WATCHED = 8
+"""In a view of so many members each is a heartbeat peer of all, and so has the leases of all."""
 
 ENDS_MAX = MEMBERS_MAX
 """Ends of processes that a member remembers, the last ones: a view that is still to come may have such a member."""
@@ -92,8 +95,9 @@ class Leases:
     def begin(self, view: View, me: Member, now: int) -> None:
         """A view is installed here: its members on this host have a lease."""
         self._leased_at, self._spoke_at, self._began = self._spoke_at, None, now
-        # In memory the driver forgets what was granted before.
-        self._keys = (view.key,) if self.in_memory else (view.key, *self._keys[:1])
+        # Where not all are heartbeat peers any more the driver forgets what was granted before.
+        forgets = self.in_memory or len(view.members) > ALL_WATCHED
+        self._keys = (view.key,) if forgets else (view.key, *self._keys[:1])
         near = (each for each in view.members if share_host(each.address, me.address))
         self._near = frozenset(each.incarnation for each in near)
 

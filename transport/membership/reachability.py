@@ -18,12 +18,10 @@ from typing import TYPE_CHECKING, Protocol
 from orcalike.transport.membership import events
 from orcalike.transport.membership.agreement import Agreement
 from orcalike.transport.membership.failure_detector import FailureDetector
+from orcalike.transport.membership.lease import ALL_WATCHED
 from orcalike.transport.membership.messages import ControlMessage, HeldUp, Here
 from orcalike.transport.membership.participant import OLDEST_WATCHED
 from orcalike.transport.view import Member, View
-
-ALL_WATCHED = 8
-"""In a view of so many members each is a heartbeat peer of all, and so has the leases of all."""
 
 ASKED = 2
 """So many detection times after it was asked to, for one that is held up, a member watches the others."""

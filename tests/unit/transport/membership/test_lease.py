@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from orcalike.transport.membership.lease import ENDS_MAX, Leases, span_of, window_of
+from orcalike.transport.membership.lease import ALL_WATCHED, ENDS_MAX, Leases, span_of, window_of
 from orcalike.transport.view import Member, View
 
 D = 500_000_000
@@ -76,6 +76,10 @@ def test_a_lease_of_the_view_before_counts() -> None:
     leases.begin(views[4], me, 14 * D)
     assert not leases.ended_at(8, 15 * D, views[2].key, 3)
     assert not leases.ended_at(8, 15 * D, 0, 3)
+    many = tuple(Member(f"unix:/{number}", number) for number in range(7, 8 + ALL_WATCHED))
+    leases.begin(View(1, 6, 0, many), me, 16 * D)
+    assert leases.ended_at(8, 17 * D, View(1, 6, 0, many).key, 3)
+    assert not leases.ended_at(8, 17 * D, views[4].key, 3), "it may be no heartbeat peer any more"
 
 
 def test_the_end_of_a_joiner_is_remembered_until_a_view_has_it() -> None:
