@@ -92,6 +92,8 @@ class PeerProcesses:
             process.close()
             return error.strerror
         doubtful = number is None or (self.numbers_known and number != process.pid)
+        if number == pidfd.WAITED_FOR and self.numbers_known:
+            doubtful = not pidfd.is_free(process.pid)  # the process that greeted has ended, too
         far = not share_host(process.stack.me.address, address)
         if process.incarnation in self._of or doubtful or far:
             process.close()

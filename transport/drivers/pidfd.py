@@ -32,6 +32,10 @@ RUNNING = frozenset("RSD")
 """Of the states in /proc/PID/stat: it runs or waits; the others are stopped, or at their end."""
 
 
+WAITED_FOR = -1
+"""In the place of a process's number: it has ended, and was waited for."""
+
+
 class OwnProcess:
     """What this process passes to its peers: a pidfd of it, and the directory of its open files; -1 for what there is not.
 
@@ -119,7 +123,7 @@ def is_pidfd(fd: int) -> bool:
 
 
 def pid_of(fd: int) -> int | None:
-    """The number of a pidfd's process: -1 once it was waited for, 0 if it has none here.
+    """The number of a pidfd's process: WAITED_FOR once it was, 0 if it has none here.
 
     None if the descriptor is no pidfd. Raises OSError if there is no descriptor to look now.
     """
@@ -131,6 +135,17 @@ def pid_of(fd: int) -> int | None:
         return None
     numbers = [int(line.split()[1]) for line in lines if line.startswith("Pid:")]
     return numbers[0] if numbers else None
+
+
+def is_free(number: int) -> bool:
+    """Whether no process has this number: the one that had it has ended, and was waited for."""
+    try:
+        os.kill(number, 0)
+    except ProcessLookupError:
+        return number > 0
+    except OSError:
+        pass
+    return False
 
 
 def _text_of(path: str) -> str:

@@ -128,6 +128,23 @@ end.pump.run_alone()
         assert end.events_of("died") == [("died", incarnation)]
 
 
+def test_one_that_has_ended_before_its_greeting_was_read_is_dead(end: End, tmp_path: Path) -> None:
+    """It was waited for, too, so that its pidfd has no number any more."""
+    text = f"""
+import socket
+from orcalike.transport.drivers import pidfd
+from tests.lib.member_process import greet
+with socket.socket(socket.AF_UNIX) as sock:
+    sock.connect({end.member.address.removeprefix("unix:")!r})
+    socket.send_fds(sock, [greet("unix:{tmp_path}/other", 1_000)], [pidfd.own()])
+"""
+    subprocess.run([sys.executable, "-c", text], cwd=Path(__file__).parents[4], check=True)
+    end.until(lambda: end.events_of("link_down"))
+    for _ in range(100):
+        end.pump.handle()
+    assert end.events_of("link_down", "died") == [("link_down", 1_000), ("died", 1_000)]
+
+
 @pytest.mark.parametrize("end", ["tcp:127.0.0.1:0"], indirect=True)
 def test_over_tcp_nothing_is_certain_but_what_is_reported(end: End, sender: Sender) -> None:
     sender.tell("kill")
