@@ -13,6 +13,7 @@ from orcalike.simulator.transcript import KINDS_IN_MEMORY, describe
 from orcalike.transport.config import StackConfig
 from orcalike.transport.drivers.descriptors import ORDER
 from orcalike.transport.errors import ProtocolError
+from orcalike.transport.view import View
 from tests.lib.manual_network import ManualNetwork
 from tests.protocol.test_ring_layer import bodies, group, let_time_pass, stabilize_without
 
@@ -191,3 +192,19 @@ def test_a_word_of_a_later_member_in_the_own_row_is_an_error_that_says_so() -> N
     network.leave("c")
     with pytest.raises(ProtocolError, match="a later member has this one's row"):
         network.stabilize()
+
+
+@pytest.mark.parametrize("number", [1, 2_200_000, 4_194_301, 4_194_303])
+def test_members_come_and_go_however_many_views_there_were(
+    number: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A row that no member has had yet is taken, whichever incarnation the number of the view gives."""
+    first = View.first
+    monkeypatch.setattr(View, "first", lambda member: View(1, number, 0, first(member).members))
+    network = group("a b c")
+    network.leave("b")
+    network.add("d")
+    network.join("d", "a")
+    network.stabilize()
+    network.cast("d", b"from d")
+    assert {bodies(network, name)[-1] for name in "acd"} == {b"from d"}

@@ -117,10 +117,12 @@ static inline uint32_t ring_next_incarnation(uint32_t incarnation)
 {
     return incarnation == RING_INCARNATION_MASK ? 1 : incarnation + 1;
 }
-/* Whether an incarnation comes after another, half of all of them ahead at most. */
+/* Whether an incarnation comes after another, half of all of them ahead at most. 0 is of no member, and before all. */
 static inline int ring_is_later(uint32_t incarnation, uint32_t than)
 {
     uint32_t ahead = (incarnation - than) & RING_INCARNATION_MASK;
+    if (incarnation == 0 || than == 0)
+        return incarnation != 0;
     return ahead != 0 && ahead <= RING_INCARNATION_MASK / 2;
 }
 
