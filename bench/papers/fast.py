@@ -29,7 +29,7 @@ def measure(effort: Effort) -> tuple[Shape, ...]:
         pin(list(groups.values()))
         samples = interleave_keys(
             effort.many_rounds,
-            {key: asking(it, f"write {effort.calls}") for key, it in groups.items()},
+            {key: asking(it, f"write {10 * effort.calls}") for key, it in groups.items()},
         )
     past, through = (Curve.of(kind, of_kind(samples, kind), 1e6) for kind in KINDS)
     ratio = past.points[0].y / through.points[0].y
