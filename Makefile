@@ -47,10 +47,10 @@ check: $(VENV)/ready  ## lint, formatting, types
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
-# Five for each core, since tests wait most of the time, for processes and for time to pass; fewer beside what runs already.
-JOBS ?= $(shell awk -v cores=$$(nproc) '{ split($$4, running, "/"); jobs = 5 * cores - (running[1] - 1); \
+# Four for each core, since tests wait most of the time, for processes and for time to pass; fewer beside what runs already.
+JOBS ?= $(shell awk -v cores=$$(nproc) '{ split($$4, running, "/"); jobs = 4 * cores - (running[1] - 1); \
 	print jobs < cores + 1 ? cores + 1 : jobs < 16 ? jobs : 16 }' /proc/loadavg)
-unit: build      ## the unit tests alone, JOBS=10 at once; without it up to five for each core
+unit: build      ## the unit tests alone, JOBS=8 at once; without it up to four for each core
 	$(BIN)/python -m pytest -q -n $(JOBS) -m unit
 
 # The first time one process turns the tests into bytecode, and not each of those that run them, all at once.

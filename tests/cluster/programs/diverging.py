@@ -64,11 +64,12 @@ with orca.join() as group:
         group.rejoin(timeout=60)
         value = tallies[-1].get()
         tallies[0].add()
+    members = [str(member) for member in group.members]  # before any of them leaves
     group.barrier()
     tell(
         rank=group.rank,
         error=error,
         read=read,
         value=value,
-        members=[str(m) for m in group.members],
+        members=members,
     )
