@@ -24,6 +24,7 @@ from orcalike.runtime.replica cimport (
     BYTES_MAX,
     CLOSED,
     DROPPED,
+    INSISTED,
     READ,
     SIGNALLED,
     STRICT,
@@ -119,7 +120,7 @@ cdef class Call(Task):
         for replica in self.replicas:
             if replica.flags & DROPPED:
                 dropped = replica
-            replica.flags &= ~<unsigned int>SIGNALLED   # a handler has waited for another one
+            replica.flags &= ~<unsigned int>(SIGNALLED | INSISTED)  # what a handler has waited for was another one
             replica.owner = slot
             replica.task = self
             slot[0] = <void*>replica

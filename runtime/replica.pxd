@@ -19,6 +19,7 @@ cpdef enum:
     CLOSED = 128        # the group was left
     STRICT = 256        # each read is checked (ORCALIKE_CHECK=strict)
     SIGNALLED = 1024    # a signal's handler waits for the operation that the main thread runs
+    INSISTED = 8192     # and Ctrl-C is to end that, if it has not ended a second later
     FAULTY = 4096       # this process has met a fault of its own: the object serves no more
     RECORDED = 512      # no operation runs inline: each is recorded (ORCALIKE_HISTORY), or run twice
     APPLYING = 2048     # the operation that runs is the message that is dispatched now

@@ -130,15 +130,15 @@ cdef void** thread_slot() noexcept:
     return orcalike_slot()
 
 
-cdef int what_runs() noexcept:
-    """Whether this thread runs an operation, and has since this was asked last; the end of a read is made known."""
+cdef int what_runs(bint insists) noexcept:
+    """Whether this thread runs an operation, and Ctrl-C waits for that; the end of a read is made known."""
     cdef void** slot = orcalike_slot()
     cdef unsigned int before
     if slot[0] is NULL:
         return RUNS_NOTHING
     before = (<Replica>slot[0]).flags
-    (<Replica>slot[0]).flags = before | SIGNALLED
-    return RUNS_STILL if before & SIGNALLED else RUNS
+    (<Replica>slot[0]).flags = before | SIGNALLED | (INSISTED if insists else 0)
+    return RUNS_STILL if before & INSISTED else RUNS
 
 
 ask_also(what_runs)

@@ -28,7 +28,7 @@ from orcalike.runtime.local_reads cimport begin_read, catch_up, given_of, named_
 from orcalike.runtime.operation cimport Operation
 from orcalike.runtime.receipts cimport Receipts
 from orcalike.runtime.replica cimport (
-    CLOSED, DROPPED, FAULTY, LOCKED, QUEUED, READ, SIGNALLED, Replica, refuse_nested, thread_slot,
+    CLOSED, DROPPED, FAULTY, INSISTED, LOCKED, QUEUED, READ, SIGNALLED, Replica, refuse_nested, thread_slot,
 )
 from orcalike.runtime.room cimport EXTRA, SIMPLE_MAX, WARNED, Room, wait_for
 from orcalike.runtime.task cimport hand_on
@@ -590,7 +590,7 @@ cdef class Sender(Invoker):
         cdef Replica freed = <Replica>replica
         hold()
         try:
-            freed.flags &= ~<unsigned int>SIGNALLED
+            freed.flags &= ~<unsigned int>(SIGNALLED | INSISTED)
             if freed.flags & (LOCKED | QUEUED) == QUEUED:   # else it is another one's by now
                 freed.flags |= LOCKED
                 hand_on(freed)

@@ -2,12 +2,12 @@
 
 
 cdef enum:
-    # What the main thread runs that no handler may end: nothing, or something, which may be what a handler waited for already.
+    # What the main thread runs that no handler may end: nothing, something, or what Ctrl-C waits for to end.
     RUNS_NOTHING = 0
     RUNS = 1
     RUNS_STILL = 2
 
-ctypedef int (*Asking)() noexcept
+ctypedef int (*Asking)(bint insists) noexcept
 
 
 cdef void hold() noexcept

@@ -170,13 +170,14 @@ cdef void schedule() noexcept:
 
 
 cdef int deliver_scheduled(void* argument) except -1:
-    if depth == 0 and (is_busy is NULL or not is_busy()):
+    if depth == 0 and (is_busy is NULL or not is_busy(False)):
         deliver()                       # else the thread that leaves the core does
     return 0
 
 
 cdef void ask_also(Asking function) noexcept:
-    """`function` says whether the main thread, outside the core too, runs what no handler may end."""
+    """`function` says whether the main thread, outside the core too, runs what no handler may end; Ctrl-C waits for that from
+    now on, if it `insists`."""
     global is_busy
     is_busy = function
 
@@ -253,7 +254,7 @@ cdef class Deferring:
     def __call__(self, int number, frame):
         global pending, insists, deferrals
         cdef uint64_t bit = <uint64_t>1 << (number - 1)
-        cdef int runs = RUNS_NOTHING if is_busy is NULL else is_busy()
+        cdef int runs = RUNS_NOTHING if is_busy is NULL else is_busy(False)
         cdef bint insisted = insists & bit
         insists &= ~bit
         if insisted and not pending & bit:  # the operation has ended since, and it has run
@@ -265,6 +266,8 @@ cdef class Deferring:
             put_off[number] = self.handler
             if number == SIGINT and (insisted or runs and not pending & bit):   # another one runs by now, or the first
                 deferrals += 1
+                if runs:
+                    is_busy(True)
                 start_thread(insist, (number, deferrals))
             pending |= bit
             return None

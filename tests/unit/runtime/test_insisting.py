@@ -22,8 +22,10 @@ def at_once(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setattr(deferral, "insist", lambda number, which: started.append((number, which)))
     monkeypatch.setattr(deferral, "start_thread", lambda function, arguments: function(*arguments))
     former = signal.signal(signal.SIGINT, signal.default_int_handler)
+    other = signal.signal(signal.SIGUSR2, lambda number, frame: None)
     yield
     signal.signal(signal.SIGINT, former)
+    signal.signal(signal.SIGUSR2, other)
     started.clear()
 
 
@@ -49,7 +51,8 @@ class Steps:
 
     @orca.write
     def follow(self) -> None:
-        """Runs right after that, in the same input: a second after the signal, but not for a second."""
+        """Runs right after that, in the same input: a second after the signal, but not for a second. Another one comes here."""
+        signal.raise_signal(signal.SIGUSR2)  # orca: unchecked
         second_is_over()  # orca: unchecked
         self.done.append("follow")
 
