@@ -109,9 +109,10 @@ def join(
     `listen="unix:PATH"` or `"tcp:HOST:PORT"` and no seeds it is a new group that others can join through
     `group.address`. With `at="unix:PATH"` workers that are all alike meet in the directory PATH: the first makes the
     group, the others join it, whichever end. Else it is a group of one, in the process. `size` waits until so many
-    members are in. `resilience` is the degree r of what has none of its own. With `degree="available"` a degree counts as far as the group
-    has members for it, MIN(r, members - 1); else its writes wait until there are r + 1, or raise with `blocked="raise"`, as all calls
-    do then while the group may not go on. `stack` has other layers than the group's usual ones. Each `name`, of 200 bytes at the most, is a group with an order of its own. `key`, 32 bytes or
+    members are in. `resilience` is the degree r of what has none of its own. With `degree="available"` it counts as far as the
+    group has members for it, MIN(r, members - 1); else its writes wait until there are r + 1, or raise with `blocked="raise"`,
+    as all calls do then while the group may not go on. `stack` has other layers than the usual ones. Each `name`, of 200 bytes
+    at the most, is a group with an order of its own. `key`, 32 bytes or
     the path of a file of mode 0600 that holds them, is what TCP connections prove to each other. Others reach this
     process at `advertise` ("10.0.0.5" or "10.0.0.5:7471"), else at the address of `interface` ("eth1" or
     "10.0.0.0/8"), else at the one from which it reaches the seeds; names of hosts stand in `seeds` and `listen` only.

@@ -130,62 +130,63 @@ def test_a_program_in_order(cli: Cli) -> None:
     assert "1 shared class or atomic function; nothing found" in ended.stderr
 
 
+LOOKS_AT_THE_TIME = """
+import orcalike as orca
+
+@orca.shared
+class Gate:
+    def __init__(self):
+        self.opens = orca.now() + 1.0
+
+    def _is_open(self):
+        return orca.now() >= self.opens
+
+    @orca.read
+    def left(self):
+        return self.opens - orca.now() if not self._is_open() else 0.0
+
+    @orca.write
+    def enter(self):
+        self.opens = orca.now()
+
+    @enter.when
+    def _(self):
+        return orca.now() >= self.opens  # directly
+
+    @orca.write
+    def pass_by(self):
+        pass
+
+    @pass_by.when
+    def _(self):
+        return self._is_open()
+
+    @property
+    @orca.read
+    def waits(self):
+        return self.left() > 0
+
+    @orca.write
+    def follow(self):
+        pass
+
+    @follow.when
+    def _(self):
+        return not self.waits
+
+@orca.atomic
+def both(one, other):
+    return orca.now()
+
+@both.when
+def _(one, other):
+    return orca.now() >= one.opens
+"""
+
+
 def test_a_guard_that_looks_at_the_time_is_noted(cli: Cli) -> None:
     """It is not tried again as time passes; but another write may come."""
-    program = cli.write(
-        """
-        import orcalike as orca
-
-        @orca.shared
-        class Gate:
-            def __init__(self):
-                self.opens = orca.now() + 1.0
-
-            def _is_open(self):
-                return orca.now() >= self.opens
-
-            @orca.read
-            def left(self):
-                return self.opens - orca.now() if not self._is_open() else 0.0
-
-            @orca.write
-            def enter(self):
-                self.opens = orca.now()
-
-            @enter.when
-            def _(self):
-                return orca.now() >= self.opens  # directly
-
-            @orca.write
-            def pass_by(self):
-                pass
-
-            @pass_by.when
-            def _(self):
-                return self._is_open()
-
-            @property
-            @orca.read
-            def waits(self):
-                return self.left() > 0
-
-            @orca.write
-            def follow(self):
-                pass
-
-            @follow.when
-            def _(self):
-                return not self.waits
-
-        @orca.atomic
-        def both(one, other):
-            return orca.now()
-
-        @both.when
-        def _(one, other):
-            return orca.now() >= one.opens
-        """
-    )
+    program = cli.write(LOOKS_AT_THE_TIME)
     ended = check(program)
     assert ended.returncode == 0, ended.stdout
     assert "2 shared classes and atomic functions; 4 notes" in ended.stderr
