@@ -297,7 +297,6 @@ cdef class Runtime(Layer):
 
     cpdef proceed(self):
         """The packets of this input have been dispatched: how long did it take?"""
-        cdef int64_t now = self.sender.driver.clock()
         if self.sender.history is not None:
             self.sender.history.flush()
         if self.sender.room.waitable is not None or self.sender.room.futures:
@@ -308,11 +307,11 @@ cdef class Runtime(Layer):
         if self.credit_reported != (self.full_queues == 0):
             self.credit_reported = not self.credit_reported
             self.below.credit(self.credit_reported)
-        self.budget.seen = now
+        self.budget.dispatched_in = self.core.now
         if self.budget.in_batch:
             self.budget.in_batch = False
-            if now - self.budget.batch_began >= BATCH_MAX:
-                self.slow_batch(now, self.dispatched == self.budget.batch_first)
+            if self.sender.driver.has_come(self.budget.batch_began + BATCH_MAX):
+                self.slow_batch(self.sender.driver.clock(), self.dispatched == self.budget.batch_first)
 
     cdef int start_batch(self, Message message) except -1:
         """The first message of a packet has come; the others are the same object, moved along."""

@@ -25,7 +25,7 @@ cdef class TimeBudget:
     cdef int aside                      # depth of what runs here that is no packet
     cdef uint64_t batch_first           # the first message of this packet
     cdef int64_t batch_began
-    cdef int64_t seen                   # when the last input was dispatched
+    cdef int64_t dispatched_in          # the time of the input that was dispatched last, or a later one
     cdef Sample samples[SAMPLES]        # of the threads that have dispatched last
     cdef int recent                     # which of them is the newest
     cdef public object host             # what may have been stolen, `stolen.StolenTime`; None: nothing
@@ -36,8 +36,8 @@ cdef class TimeBudget:
     cdef int64_t began_working, began_sleeping, began_preempted     # of the operation timed now
 
     cdef inline int64_t moment(self, Driver driver, int64_t cast_at) noexcept:
-        """When a packet has come: if this member has cast it in this input, at `cast_at`, then or when the last one was through."""
-        return driver.clock() if cast_at == 0 or self.in_batch else max(cast_at, self.seen)
+        """When a packet has come: `cast_at`, if this member has cast it in this input, and nothing was dispatched in that before."""
+        return driver.clock() if cast_at <= self.dispatched_in or self.in_batch else cast_at
 
     cdef inline int begin(self, Driver driver, int64_t now, uint64_t first) except -1:
         """A packet begins, with the message `first`."""

@@ -50,7 +50,7 @@ cdef class TimeBudget:
         finally:
             self.aside -= 1
             self.in_batch = in_batch
-            self.seen = driver.clock()
+            self.dispatched_in = driver.clock()
 
     def run_hook(self, Driver driver, Replica replica, str title, function, *args):
         """Run an object's `snapshot` or `restore`, of which it is known meanwhile which it is."""

@@ -29,6 +29,7 @@ cdef class Driver:
     cdef bint cast_for(self, Waitable waitable) except -1
     cdef bint wait(self, Waitable waitable, int64_t until) except -1
     cdef int64_t clock(self) noexcept
+    cdef bint has_come(self, int64_t moment) noexcept
     cdef int64_t worked(self) noexcept
     cdef int64_t slept(self) noexcept
     cdef int64_t preempted(self) noexcept

@@ -179,12 +179,9 @@ cdef class Pump(Alarms):
     def call_here_within(self, seconds, function, args):
         """The same on this thread: only what runs in the stacks already is waited for no longer."""
         cdef int64_t until = monotonic() + <int64_t>(seconds * 1e9)
-        cdef bint got
         hold()
         if not try_lock(&self.lock):
-            with nogil:
-                got = wait_lock_until(&self.lock, until)
-            if not got:
+            if not wait_lock_until(&self.lock, until):
                 drop_later()
                 return False
         self.inside = this_thread()
@@ -195,8 +192,7 @@ cdef class Pump(Alarms):
     cdef int wait_for_lock(self) except -1:
         """Have the stacks for this thread alone, once the thread that has them lets go."""
         self.look_later()
-        with nogil:
-            wait_lock(&self.lock)
+        wait_lock(&self.lock)
         return 0
 
     cdef int leave(self, Stack passed) except -1:

@@ -23,6 +23,9 @@ cdef class SimDriver(Driver):
     cdef int64_t clock(self) noexcept:
         return self.node.world.now
 
+    cdef bint has_come(self, int64_t moment) noexcept:
+        return self.node.world.now >= moment
+
     cdef int64_t worked(self) noexcept:
         return self.node.world.now - self.away
 
