@@ -26,6 +26,7 @@ from orcalike.runtime.replica cimport (
     DROPPED,
     INSISTED,
     READ,
+    RECORDED,
     SIGNALLED,
     STRICT,
     TASKS_MAX,
@@ -348,13 +349,12 @@ cdef class Call(Task):
 
         `stays`: the objects stay as it leaves them where it raises.
         """
-        shadow = self.runtime.shadow
         try:
-            if shadow is None or self.is_read:
+            if self.is_read or self.runtime.shadow is None:
                 result = self.apply(self.function.function if self.operation is None
                                     else self.operation.function)
             else:
-                result = shadow.run(self)
+                result = self.runtime.shadow.run(self)
         except Exception as error:
             if stays and not is_fault(error):
                 look_at_invariants(self, error)
@@ -381,13 +381,14 @@ cdef class Call(Task):
                 diverged(self.runtime, self.function,
                          self.replicas[0] if self.replicas else None, error)
             error = own(error)
-        elif self.source == self.runtime.incarnation:
+        elif not self.is_read and self.source == self.runtime.incarnation:
             error = self.look_at_state()
         if not self.is_read:
             for replica in self.replicas:
                 replica.changed = True
-        if self.runtime.sender.history is not None:
-            self.runtime.sender.history.ran(self, result, error)
+        if not self.is_read or (<Replica>self.replicas[0]).flags & RECORDED:
+            if self.runtime.sender.history is not None:
+                self.runtime.sender.history.ran(self, result, error)
         if self.invocation is not None:
             if error is not None:
                 annotate(error, self.function, self.replicas[0])

@@ -17,6 +17,7 @@ bound to it, and lets none go before all that waits has been tried.
 
 from collections import deque
 
+cimport cython
 from libc.stdint cimport uint32_t, uint64_t
 
 from cpython.dict cimport PyDict_Keys
@@ -27,6 +28,7 @@ from orcalike.runtime.receipts cimport PendingApply
 from orcalike.runtime.replica cimport LOCKED, QUEUED, UNDECLARED, UNPACKED, WAITING, Replica
 
 
+@cython.freelist(16)
 cdef class Task:
     """Something that needs the mutexes of `replicas`; subclasses say what, in `run`."""
 
