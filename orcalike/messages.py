@@ -25,6 +25,7 @@ from typing import Literal, NamedTuple
 from orcalike.runtime.durations import Duration, seconds_of
 from orcalike.runtime.errors import GroupClosed
 from orcalike.runtime.raising import fresh
+from orcalike.session import resetting
 from orcalike.session.group_calls import check_minimum
 from orcalike.session.group_info import Blocked, GroupInfo
 from orcalike.session.locating import located
@@ -244,7 +245,7 @@ def reset_group(group: MessageGroup, minimum: int, *, timeout: Duration | None =
     refuse_loop("reset_group")
     if isinstance(group._inbox.failure, GroupClosed):
         raise fresh(group._inbox.failure)
-    return group._session.reset(minimum, seconds_of(timeout), group._lower_degrees)
+    return resetting.reset(group._session, minimum, seconds_of(timeout), group._lower_degrees)
 
 
 def leave_group(group: MessageGroup, *, timeout: Duration = LEAVE_WITHIN) -> None:

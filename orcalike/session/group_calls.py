@@ -22,6 +22,7 @@ from orcalike.runtime.invocation import Invocation, InvocationCoroutine
 from orcalike.runtime.operation import Operation
 from orcalike.runtime.raising import fresh
 from orcalike.runtime.replica import refuse_inside, refuse_to_wait, replica_of
+from orcalike.session import resetting
 from orcalike.session.notebook import show_objects_of
 from orcalike.session.session import Session
 from orcalike.transport.drivers.deferral import held
@@ -205,7 +206,7 @@ class Reset:
         check_minimum(minimum)
         refuse_to_wait("reset")
         _refuse_if_left(self._runtime)
-        return self._session.reset(minimum, seconds_of(timeout), self._lower_degrees)
+        return resetting.reset(self._session, minimum, seconds_of(timeout), self._lower_degrees)
 
     async def aio(self, *, minimum: int, timeout: Duration | None = None) -> View:
         """The same, for coroutines."""
@@ -214,8 +215,9 @@ class Reset:
         _refuse_if_left(self._runtime)
         import asyncio  # not at the top: only coroutines need it, and it takes long
 
-        reset = self._session.reset
-        return await asyncio.to_thread(reset, minimum, seconds_of(timeout), self._lower_degrees)
+        return await asyncio.to_thread(
+            resetting.reset, self._session, minimum, seconds_of(timeout), self._lower_degrees
+        )
 
 
 class Rejoin:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import logging
 import threading
-import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
@@ -29,11 +28,10 @@ from orcalike.transport.degree import resilience_of
 from orcalike.transport.drivers.deferral import OwnThread, held
 from orcalike.transport.drivers.pump import Pump
 from orcalike.transport.layers.base import Layer
-from orcalike.transport.membership.coordinator import UNDER_WAY
 from orcalike.transport.record import replaced
 from orcalike.transport.stack import Stack
 from orcalike.transport.view import Member, View
-from orcalike.transport.wording import counted, listed, repr_of
+from orcalike.transport.wording import listed, repr_of
 
 if TYPE_CHECKING:
     import asyncio
@@ -45,12 +43,6 @@ LEAVE_WITHIN = 5.0
 
 GIVE_UP_WITHIN = 1.0
 """Seconds that leaving takes at the most if joining has failed."""
-
-ASK_AGAIN = 1.0
-"""Seconds after which a reset that was not answered is asked for again."""
-
-TRY_AGAIN = 0.02
-"""Seconds before another try if a change of view is in the way of a reset."""
 
 _log = logging.getLogger("orcalike")
 
@@ -90,9 +82,10 @@ class Session:
         self._is_anew = False
         """This incarnation follows one that was expelled, and has had no view yet."""
         self._entry = Entry(self._targets, lambda: self.address, options)
-        self._shortage = Shortage(options.name, lambda: self.upper.too_few())
-        self._reset_refused: str | None = None
-        self._waiting = Waiting(lambda *given: self.pump.attend(*given), self._say_waiting)
+        self.shortage = Shortage(options.name, lambda: self.upper.too_few())
+        self.reset_refused: str | None = None
+        """Why a reset that was asked for cannot be done; None if nothing was said."""
+        self.waiting = Waiting(lambda *given: self.pump.attend(*given), self._say_waiting)
         self._thread: threading.Thread | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
         self._loops_thread = 0
@@ -135,7 +128,7 @@ class Session:
             self.pump,
             launch.addresses,
             lambda ranks: self.cast_ended(ranks),
-            self._waiting.notify,
+            self.waiting.notify,
             lambda question: describe(self, question),
             lambda now: self.stack.join("", now),
             shares_memory=lambda: shares_memory(self.stack),
@@ -156,7 +149,7 @@ class Session:
             switching.shorten()
         try:
             self._begin()
-            if not self._waiting.wait(self._step_join, self.options.timeout, "join the group"):
+            if not self.waiting.wait(self._step_join, self.options.timeout, "join the group"):
                 raise self._too_late(self.options.timeout)
             self.pump.call(self._arrive)
         except BaseException:
@@ -177,7 +170,7 @@ class Session:
         self.pump.serve_on(self._loop)
         try:
             self._begin()
-            if not await self._waiting.wait_on_loop(
+            if not await self.waiting.wait_on_loop(
                 self._step_join, self.options.timeout, "join the group"
             ):
                 raise self._too_late(self.options.timeout)
@@ -215,7 +208,7 @@ class Session:
             assert self._loop is not None
             self._loop.call_later(delay, self._ask, anew)
         else:
-            self._waiting.pause(delay)
+            self.waiting.pause(delay)
             self._ask(anew)
 
     def _ask(self, anew: bool) -> None:
@@ -228,7 +221,7 @@ class Session:
 
     def _look_up(self) -> None:
         """Ask the next address, or all, as soon as it is known as a number."""
-        self._ask_at(self._entry.look_up(self._waiting.notify, self._endpoint.may_make_group))
+        self._ask_at(self._entry.look_up(self.waiting.notify, self._endpoint.may_make_group))
 
     def _ask_at(self, addresses: tuple[str, ...] | None) -> None:
         if addresses is not None and not self._is_in and not self.pump.stopped:
@@ -282,7 +275,7 @@ class Session:
             if self._can_leave():
                 if not self.pump.call_within(within, self.stack.leave):
                     self._say_left(f"an operation has not ended within {within:g} s")
-                elif not self._waiting.wait(self._is_out, within, "leave"):
+                elif not self.waiting.wait(self._is_out, within, "leave"):
                     self._say_left(f"no member answered within {within:g} s")
         except OrcalikeError as error:
             self._say_left(error)
@@ -294,7 +287,7 @@ class Session:
         try:
             if self._can_leave():
                 self.pump.call(self.stack.leave)
-                if not await self._waiting.wait_on_loop(self._is_out, within, "leave"):
+                if not await self.waiting.wait_on_loop(self._is_out, within, "leave"):
                     self._say_left(f"no member answered within {within:g} s")
         except OrcalikeError as error:
             self._say_left(error)
@@ -357,7 +350,7 @@ class Session:
     @property
     def blocked(self) -> tuple[tuple[Member, ...], str] | None:
         """The members that the group waits for, and by which rule; None while it may write."""
-        return self._shortage.blocked
+        return self.shortage.blocked
 
     def show(self, view: View) -> View:
         """A view as the program sees it: it is primary while this member may write in it."""
@@ -373,53 +366,7 @@ class Session:
     @property
     def waits_for(self) -> tuple[tuple[Member, ...], str] | None:
         """The same, and also if the view has too few members for a degree that is in use."""
-        return self.blocked or self._shortage.waits_for
-
-    @held
-    def reset(
-        self, minimum: int, timeout: float | None, lower_degrees: Callable[[float | None], None]
-    ) -> View:
-        """Rebuild a blocked group of `minimum` members or more; raises NotPrimary.
-
-        If it has a view, and only too few members for a degree, `lower_degrees(timeout)` has the
-        group take these for enough.
-        """
-        before = self.view
-        too_few = self._shortage.look_for_too_few()
-        if self.blocked is None and too_few is not None and before is not None:
-            if len(before.members) < minimum:
-                raise NotPrimary(
-                    f"the group was not reset: {counted(len(before.members), 'member')} present, "
-                    f"{minimum} asked for"
-                )
-            lower_degrees(timeout)
-            self._shortage.look_for_too_few()
-            return before
-        if self.blocked is None or before is None:
-            raise OrcalikeError("the group is not blocked, so there is nothing to reset")
-        end = None if timeout is None else time.monotonic() + timeout
-        while True:
-            rest = ASK_AGAIN if end is None else min(ASK_AGAIN, end - time.monotonic())
-            if rest <= 0:
-                raise NotPrimary(
-                    f"the group was not reset within {timeout} s: {self._shortage.describe_blocked()}"
-                )
-            self._reset_refused = None
-            self.pump.call(self.stack.reset, minimum)
-            self._waiting.wait(lambda: self._reset_is_over(before), rest, "reset the group")
-            if self.expelled is not None:
-                raise Expelled(self.expelled)
-            if self.view is not None and self.view.number > before.number:
-                return self.view
-            refused, self._reset_refused = self._reset_refused, None
-            if refused == UNDER_WAY:
-                self._waiting.pause(TRY_AGAIN)
-            elif refused is not None and self.blocked is not None:
-                raise NotPrimary(f"the group was not reset: {refused}")
-
-    def _reset_is_over(self, before: View) -> bool:
-        installed = self.view is not None and self.view.number > before.number
-        return installed or self._reset_refused is not None or self._is_out()
+        return self.blocked or self.shortage.waits_for
 
     # A member that was expelled, or whose replica has diverged.
 
@@ -428,7 +375,7 @@ class Session:
         """Join again after Expelled or ReplicaDivergence; raises OrcalikeError if neither was."""
         if self.expelled is None and self.diverged is not None and self._is_in:
             asked = self.pump.call_within(LEAVE_WITHIN, self.stack.leave)
-            if not (asked and self._waiting.wait(self._is_out, LEAVE_WITHIN, "leave")):
+            if not (asked and self.waiting.wait(self._is_out, LEAVE_WITHIN, "leave")):
                 raise JoinFailed("the group did not let this member go, which it must leave first")
             self.expelled = self.diverged
         if self.expelled is None:
@@ -440,7 +387,7 @@ class Session:
         self.pump.call(self._begin_again)
         self._look_up()
         try:
-            if not self._waiting.wait(self._step_rejoin, timeout, "join the group again"):
+            if not self.waiting.wait(self._step_rejoin, timeout, "join the group again"):
                 raise self._too_late(timeout)
             self.pump.call(self._arrive)
         except BaseException:
@@ -473,7 +420,7 @@ class Session:
     def viewed(self, view: View) -> None:
         """A view was installed."""
         before, self.view = self.view, view
-        has_lost = self._shortage.note_view(before, view)
+        has_lost = self.shortage.note_view(before, view)
         self.me = view.members[view.position(self._endpoint.incarnation)]
         again, self._is_anew = self._is_anew, False
         self.expelled = None
@@ -485,7 +432,7 @@ class Session:
         settings = self.stack.config.options
         settings["resilience"] = resilience_of(self.upper.group_degree)
         settings["degree"] = "available" if self.upper.available else "required"
-        was_blocked, self._shortage.blocked = self.blocked is not None, None
+        was_blocked, self.shortage.blocked = self.blocked is not None, None
         if was_blocked:
             _log.log(self._level, "the group %r goes on: %s", self.options.name, view)
         if before is not None and not again and view.lineage > before.lineage:
@@ -494,10 +441,10 @@ class Session:
             self._line.viewed(view, self._endpoint.incarnation)
         for listener in list(self.on_view):
             listener(view)
-        self._shortage.look_for_too_few()
+        self.shortage.look_for_too_few()
         if has_lost:
-            self._shortage.warn_of_too_few()
-        self._waiting.notify()
+            self.shortage.warn_of_too_few()
+        self.waiting.notify()
 
     def _tell_loss(self, view: View) -> None:
         """The group was reset, and this member was in it before (I9)."""
@@ -512,15 +459,15 @@ class Session:
 
     def suspected(self, member: Member, why: str) -> None:
         """A member is taken for dead; the group acts on it."""
-        self._shortage.suspect(member)
+        self.shortage.suspect(member)
         _log.info("%s is suspected: %s", member, why)
 
     def blocked_by(self, missing: tuple[Member, ...], rule: str) -> None:
         """No primary view can be formed without these members, by this rule."""
         if self.blocked == (missing, rule):
             return  # reported again, by a link that was made anew
-        self._shortage.blocked = missing, rule
-        text = f"the group {self.options.name!r} is blocked: {self._shortage.describe_blocked()}"
+        self.shortage.blocked = missing, rule
+        text = f"the group {self.options.name!r} is blocked: {self.shortage.describe_blocked()}"
         _log.log(self._level, "%s", text)
         if self.on_blocked is not None:
             self.on_blocked()
@@ -528,17 +475,17 @@ class Session:
             self._line.blocked(missing, rule)
         if self.options.blocked == "raise" and self.bar is not None:
             self.bar(NotPrimary(f"{text}; what was under way may be ordered yet"))
-        self._waiting.notify()
+        self.waiting.notify()
 
     def reset_failed(self, why: str) -> None:
         """A reset cannot be done."""
-        self._reset_refused = why
-        self._waiting.notify()
+        self.reset_refused = why
+        self.waiting.notify()
 
     def exited(self, why: str) -> None:
         """Out of the group."""
         self.exit_reason = why
-        self._shortage.blocked = None
+        self.shortage.blocked = None
         if why.startswith("expelled") and self._entry.under_way:
             _log.info("this member was %s; it asks again to be let in", why)
             self._entry.turned_out = why
@@ -546,7 +493,7 @@ class Session:
             self.upper.fail_all(Expelled(why))
         elif why.startswith("expelled"):
             self._turn_out(f"this member was {why}; group.rejoin() makes it a member again")
-        self._waiting.notify()
+        self.waiting.notify()
 
     def _turn_out(self, text: str) -> None:
         """It is no member any more, and has not asked for that: its calls fail."""
@@ -557,7 +504,7 @@ class Session:
     def join_failed(self, why: str) -> None:
         """This process was not let in through the address that was tried, or it is not reached."""
         self._entry.trouble = why
-        self._waiting.notify()
+        self.waiting.notify()
 
     def join_denied(self, why: str) -> None:
         """The group refused; for what a joiner can take from it: another incarnation asks, which has that."""
@@ -567,7 +514,7 @@ class Session:
             self._entry.denied = why
             if not self._entry.under_way:  # it had joined, and leaves again
                 self._turn_out(f"this member has left: {why}")
-        self._waiting.notify()
+        self.waiting.notify()
 
     def system_error(self, why: str) -> None:
         """Something that cannot be believed has come, or orcalike failed."""
@@ -576,24 +523,24 @@ class Session:
     def ended(self, ranks: set[int]) -> None:
         """These ranks of the program have ended."""
         self.ended_ranks = set(ranks)
-        self._waiting.notify()
+        self.waiting.notify()
 
     def failed(self, error: Exception) -> None:
         """This replica stopped serving."""
         self.diverged = str(error)
         self.upper.fail_all(error)
-        self._waiting.notify()
+        self.waiting.notify()
 
     def why_stuck(self) -> str | None:
         """Why the group cannot go on; None if it can."""
         if self.blocked is None:
             return None
-        return f"the group is blocked: {self._shortage.describe_blocked()}"
+        return f"the group is blocked: {self.shortage.describe_blocked()}"
 
     def lacks_members(self, needed: int) -> None:
         """A call waits until there are so many members with replicas; 0: none does any more."""
         if needed:
-            self._shortage.warn_of_too_few()
+            self.shortage.warn_of_too_few()
         if self._line is not None and self.blocked is None:
             # The launcher knows whether any more can come.
             self._line.lacks(needed, self.upper.say_too_few(needed - 1) if needed else "")

@@ -21,6 +21,7 @@ from orcalike.messages import (
     reset_group,
     send_to_group,
 )
+from orcalike.session import resetting
 from orcalike.session.options import make_options
 from orcalike.session.session import Session
 from orcalike.transport import stacks
@@ -45,19 +46,19 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[tuple[object, ...]]:
     calls: list[tuple[object, ...]] = []
 
     def reset(
-        self: Session, minimum: int, timeout: float | None, lower_degrees: object
+        session: Session, minimum: int, timeout: float | None, lower_degrees: object
     ) -> orca.View:
         calls.append(("reset", minimum, timeout))
         if minimum > 2:
             raise orca.NotPrimary("only 2 have answered")
-        assert self.view is not None
-        return self.view
+        assert session.view is not None
+        return session.view
 
     def rejoin(self: Session, timeout: float | None) -> None:
         calls.append(("rejoin", timeout))
 
     monkeypatch.setattr(Session, "blocked", ((GONE,), "more than half"))
-    monkeypatch.setattr(Session, "reset", reset)
+    monkeypatch.setattr(resetting, "reset", reset)
     monkeypatch.setattr(Session, "rejoin", rejoin)
     return calls
 
