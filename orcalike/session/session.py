@@ -8,7 +8,6 @@ incarnation, on another stack; what stands above stays.
 from __future__ import annotations
 
 import logging
-import threading
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
@@ -21,11 +20,11 @@ from orcalike.session.group_info import lacks_members, shares_memory
 from orcalike.session.launcher_link import LauncherLink, report_joining
 from orcalike.session.notebook import let_cells_wait
 from orcalike.session.options import JoinOptions
+from orcalike.session.pump_runner import PumpRunner
 from orcalike.session.shortage import Shortage
-from orcalike.session.switch_interval import switching
 from orcalike.session.waiting import Waiting
 from orcalike.transport.degree import resilience_of
-from orcalike.transport.drivers.deferral import OwnThread, held
+from orcalike.transport.drivers.deferral import held
 from orcalike.transport.drivers.pump import Pump
 from orcalike.transport.layers.base import Layer
 from orcalike.transport.record import replaced
@@ -34,8 +33,6 @@ from orcalike.transport.view import Member, View
 from orcalike.transport.wording import listed, repr_of
 
 if TYPE_CHECKING:
-    import asyncio
-
     from orcalike.session.upper import Upper
 
 LEAVE_WITHIN = 5.0
@@ -86,9 +83,6 @@ class Session:
         self.reset_refused: str | None = None
         """Why a reset that was asked for cannot be done; None if nothing was said."""
         self.waiting = Waiting(lambda *given: self.pump.attend(*given), self._say_waiting)
-        self._thread: threading.Thread | None = None
-        self._loop: asyncio.AbstractEventLoop | None = None
-        self._loops_thread = 0
         self._defers = True
         handlers.defer()
         try:
@@ -99,6 +93,7 @@ class Session:
             self._defer_no_more()
             raise
         self.pump = self._make_pump()
+        self._runner = PumpRunner(self.pump)
         self._line = self._make_line()
         self.upper = make_upper(self.stack, self)
 
@@ -144,9 +139,7 @@ class Session:
         """Join with a thread of its own; raises JoinFailed or ConfigMismatch."""
         let_cells_wait()
         if self.options.how != "alone":
-            self._thread = OwnThread(self.pump.run, "orcalike")
-            self._thread.start()
-            switching.shorten()
+            self._runner.start_thread()
         try:
             self._begin()
             if not self.waiting.wait(self._step_join, self.options.timeout, "join the group"):
@@ -165,9 +158,7 @@ class Session:
         """Join on the running event loop."""
         import asyncio  # not at the top: only coroutines need it, and it takes long
 
-        self._loop = asyncio.get_running_loop()
-        self._loops_thread = threading.get_ident()
-        self.pump.serve_on(self._loop)
+        self._runner.serve_on(asyncio.get_running_loop())
         try:
             self._begin()
             if not await self.waiting.wait_on_loop(
@@ -204,9 +195,8 @@ class Session:
         if (attempt := self._entry.next_attempt(is_in=self._is_in)) is None:
             return
         delay, anew = attempt
-        if threading.get_ident() == self._loops_thread:
-            assert self._loop is not None
-            self._loop.call_later(delay, self._ask, anew)
+        if (loop := self._runner.loop_here()) is not None:
+            loop.call_later(delay, self._ask, anew)
         else:
             self.waiting.pause(delay)
             self._ask(anew)
@@ -318,15 +308,7 @@ class Session:
         """Close the sockets, after what is still to be sent; never takes longer than `within` seconds."""
         if self._line is not None:
             self._line.leave()
-        if self._loop is not None:
-            self._loop.remove_reader(self.pump.fileno())
-        self.pump.stopped = True
-        if self._thread is not None:
-            self.pump.ring()
-            (self.pump.thread or self._thread).join(within)  # else an operation does not end
-            switching.restore()
-        elif self.pump.call_within(within, lambda now: None):
-            self.pump.drain()
+        self._runner.stop(within)
         self._endpoint.close_pump(self.pump, self.stack)
         self._endpoint.close()
         self._defer_no_more()
