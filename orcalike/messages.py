@@ -26,6 +26,7 @@ from orcalike.runtime.durations import Duration, seconds_of
 from orcalike.runtime.errors import GroupClosed
 from orcalike.runtime.raising import fresh
 from orcalike.session import resetting
+from orcalike.session.entering import Entering
 from orcalike.session.group_calls import check_minimum
 from orcalike.session.group_info import Blocked, GroupInfo
 from orcalike.session.locating import located
@@ -147,7 +148,7 @@ def _leave_again(options: JoinOptions, group: MessageGroup) -> None:
 @held_or_undone(_leave_again)
 def _joined(options: JoinOptions) -> MessageGroup:
     group = MessageGroup(located(options))
-    group._session.join()
+    Entering(group._session).join()
     return group
 
 

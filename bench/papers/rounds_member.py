@@ -23,6 +23,7 @@ from itertools import repeat
 import orcalike as orca
 from orcalike.bench.member import Desk, answer, next_order
 from orcalike.bench.papers.layers import make_known
+from orcalike.session.entering import Entering
 from orcalike.session.options import make_options
 from orcalike.session.session import Session
 from orcalike.transport.layers.base import Layer
@@ -134,7 +135,7 @@ class Rounds:
             timeout=ENOUGH,
         )
         self.session = Session(options, self._make_counter, Counter)
-        self.session.join()
+        Entering(self.session).join()
 
     def _make_counter(self, stack: Stack, session: Session) -> Counter:
         self.counter = Counter(stack, session)

@@ -23,6 +23,7 @@ from orcalike.runtime.operation import Operation
 from orcalike.runtime.raising import fresh
 from orcalike.runtime.replica import refuse_inside, refuse_to_wait, replica_of
 from orcalike.session import resetting
+from orcalike.session.entering import Entering
 from orcalike.session.notebook import show_objects_of
 from orcalike.session.session import Session
 from orcalike.transport.drivers.deferral import held
@@ -238,7 +239,7 @@ class Rejoin:
         """
         refuse_to_wait("rejoin")
         _refuse_if_left(self._runtime)
-        self._session.rejoin(seconds_of(timeout))
+        Entering(self._session).rejoin(seconds_of(timeout))
 
     async def aio(self, *, timeout: Duration | None = None) -> None:
         """The same, for coroutines."""
@@ -246,7 +247,7 @@ class Rejoin:
         _refuse_if_left(self._runtime)
         import asyncio  # not at the top: only coroutines need it, and it takes long
 
-        await asyncio.to_thread(self._session.rejoin, seconds_of(timeout))
+        await asyncio.to_thread(Entering(self._session).rejoin, seconds_of(timeout))
 
 
 def _refuse_if_left(runtime: Runtime) -> None:

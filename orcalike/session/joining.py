@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, NoReturn
 
 from orcalike.group import Group
+from orcalike.session.entering import Entering
 from orcalike.session.entry import Deserted
 from orcalike.session.group_info import shares_memory
 from orcalike.session.locating import located, located_on_loop
@@ -37,7 +38,7 @@ class Joining:
                     lock.enter_context(options.place.locked(options.timeout))
                 with _attempt(options, lock) as group:
                     self._group = group
-                    group._session.join()
+                    Entering(group._session).join()
                 _announce(group)
                 return group
 
@@ -72,7 +73,7 @@ class Joining:
                     )
                 with _attempt(options, lock) as group:
                     self._group = group
-                    await group._session.join_on_loop()
+                    await Entering(group._session).join_on_loop()
                 _announce(group)
                 return group
 

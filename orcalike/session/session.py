@@ -1,8 +1,8 @@
-"""A session: one membership of this process, from joining to leaving.
+"""A session: one membership of this process, and what its stack reports of it.
 
-It puts a stack, a pump and what stands above together, and is the only place where they meet
-threads and event loops. A member that the group has gone on without can join again: as another
-incarnation, on another stack; what stands above stays.
+It puts a stack, a pump and what stands above together, and leaves the group; how it joins is in
+`entering.py`, how it is reset in `resetting.py`. A member that the group has gone on without can
+join again: as another incarnation, on another stack; what stands above stays.
 """
 
 from __future__ import annotations
@@ -11,14 +11,13 @@ import logging
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from orcalike.errors import DataLossPossible, Expelled, JoinFailed, NotPrimary, OrcalikeError
+from orcalike.errors import DataLossPossible, Expelled, NotPrimary, OrcalikeError
 from orcalike.session.deferred_signals import handlers
 from orcalike.session.describing import describe
 from orcalike.session.endpoint import Endpoint
 from orcalike.session.entry import Entry
 from orcalike.session.group_info import lacks_members, shares_memory
 from orcalike.session.launcher_link import LauncherLink, report_joining
-from orcalike.session.notebook import let_cells_wait
 from orcalike.session.options import JoinOptions
 from orcalike.session.pump_runner import PumpRunner
 from orcalike.session.shortage import Shortage
@@ -38,9 +37,6 @@ if TYPE_CHECKING:
 LEAVE_WITHIN = 5.0
 """Seconds that leaving takes at the most; a group that does not answer is left all the same."""
 
-GIVE_UP_WITHIN = 1.0
-"""Seconds that leaving takes at the most if joining has failed."""
-
 _log = logging.getLogger("orcalike")
 
 
@@ -57,7 +53,7 @@ class Session:
         upper: type[Layer],
     ) -> None:
         self.options = options
-        self._endpoint = Endpoint(options, upper)
+        self.endpoint = Endpoint(options, upper)
         self.view: View | None = None
         self.me: Member | None = None
         self.exit_reason: str | None = None
@@ -75,10 +71,11 @@ class Session:
         """Until there is a view again every call raises this; for `blocked="raise"`."""
         self.tells_loss = True
         """Whether a reset may have lost what this program knows of."""
-        self._is_in = False
+        self.is_in = False
+        """A view is installed, and this member is not on its way back in."""
         self._is_anew = False
         """This incarnation follows one that was expelled, and has had no view yet."""
-        self._entry = Entry(self._targets, lambda: self.address, options)
+        self.entry = Entry(self.targets, lambda: self.address, options)
         self.shortage = Shortage(options.name, lambda: self.upper.too_few())
         self.reset_refused: str | None = None
         """Why a reset that was asked for cannot be done; None if nothing was said."""
@@ -86,23 +83,23 @@ class Session:
         self._defers = True
         handlers.defer()
         try:
-            self._endpoint.open()
-            self.stack = self._endpoint.make_stack()
+            self.endpoint.open()
+            self.stack = self.endpoint.make_stack()
         except BaseException:
-            self._endpoint.close()
+            self.endpoint.close()
             self._defer_no_more()
             raise
         self.pump = self._make_pump()
-        self._runner = PumpRunner(self.pump)
-        self._line = self._make_line()
+        self.runner = PumpRunner(self.pump)
+        self.line = self._make_line()
         self.upper = make_upper(self.stack, self)
 
     @property
     def address(self) -> str:
         """Where others join through this member; "" for a group of one without a socket."""
-        return self._endpoint.address
+        return self.endpoint.address
 
-    # How it begins.
+    # What it is made of.
 
     def _make_pump(self) -> Pump:
         pump = Pump(_log.log)
@@ -112,7 +109,7 @@ class Session:
         pump.on_failure = lambda error: self.failed(
             OrcalikeError(f"orcalike itself failed, and this member with it: {repr_of(error)}")
         )
-        self._endpoint.listen_with(pump)
+        self.endpoint.listen_with(pump)
         return pump
 
     def _make_line(self) -> LauncherLink | None:
@@ -129,134 +126,32 @@ class Session:
             shares_memory=lambda: shares_memory(self.stack),
         )
 
-    def _targets(self) -> tuple[str, ...]:
-        return self._endpoint.targets(self.view)
+    def targets(self) -> tuple[str, ...]:
+        """The addresses at which it may join."""
+        return self.endpoint.targets(self.view)
 
-    # Joining and leaving, on a thread of its own.
-
-    @held
-    def join(self) -> View:
-        """Join with a thread of its own; raises JoinFailed or ConfigMismatch."""
-        let_cells_wait()
-        if self.options.how != "alone":
-            self._runner.start_thread()
-        try:
-            self._begin()
-            if not self.waiting.wait(self._step_join, self.options.timeout, "join the group"):
-                raise self._too_late(self.options.timeout)
-            self.pump.call(self._arrive)
-        except BaseException:
-            if self._may_be_in():
-                self.leave(GIVE_UP_WITHIN)
-            else:
-                self.close()
-            raise
-        assert self.view is not None
-        return self.view
-
-    async def join_on_loop(self) -> View:
-        """Join on the running event loop."""
-        import asyncio  # not at the top: only coroutines need it, and it takes long
-
-        self._runner.serve_on(asyncio.get_running_loop())
-        try:
-            self._begin()
-            if not await self.waiting.wait_on_loop(
-                self._step_join, self.options.timeout, "join the group"
-            ):
-                raise self._too_late(self.options.timeout)
-            self.pump.call(self._arrive)
-        except BaseException:
-            if self._may_be_in():
-                await self.leave_on_loop(GIVE_UP_WITHIN)
-            else:
-                self.close()
-            raise
-        assert self.view is not None
-        return self.view
-
-    def _begin(self) -> None:
-        self._entry.begin()
-        if self._line is not None:
-            self._line.listen()  # the launcher asks how a group stands as soon as it knows of it
-        report_joining(self._line, self.pump, self._endpoint.incarnation)
-        if self._endpoint.makes_group:
-            self.pump.call(self.stack.join, "")
-        else:
-            self._look_up()
-
-    def _step_join(self) -> bool:
-        """Whether the view is there and complete; asks the next address after trouble."""
-        self._step()
-        return self._is_in and self.view is not None and self._is_complete(self.view)
-
-    def _step(self) -> None:
-        self._ask_at(self._entry.looked_up())
-        if (attempt := self._entry.next_attempt(is_in=self._is_in)) is None:
-            return
-        delay, anew = attempt
-        if (loop := self._runner.loop_here()) is not None:
-            loop.call_later(delay, self._ask, anew)
-        else:
-            self.waiting.pause(delay)
-            self._ask(anew)
-
-    def _ask(self, anew: bool) -> None:
-        """Ask the next address to be let in; `anew` as another incarnation."""
-        if self._is_in or self.pump.stopped:
-            return
-        if anew:
-            self.pump.call(self._begin_again)
-        self._look_up()
-
-    def _look_up(self) -> None:
-        """Ask the next address, or all, as soon as it is known as a number."""
-        self._ask_at(self._entry.look_up(self.waiting.notify, self._endpoint.may_make_group))
-
-    def _ask_at(self, addresses: tuple[str, ...] | None) -> None:
-        if addresses is not None and not self._is_in and not self.pump.stopped:
-            self.pump.call(self._endpoint.ask, self.stack, addresses)
-
-    def _too_late(self, timeout: float | None) -> JoinFailed:
-        return self._entry.too_late(timeout, self.view if self._is_in else None, *self._way_in())
-
-    def _way_in(self) -> tuple[tuple[Member, ...], list[str]]:
+    def way_in(self) -> tuple[tuple[Member, ...], list[str]]:
+        """The members one of which is to give it the state, and the addresses of those that have greeted."""
         return self.stack.awaited_donors(), self.stack.bottom.non_members()
 
     def _say_waiting(self, what: str) -> None:
         """Joining, leaving, or a reset has taken long: say what it waits for."""
         why = self.why_stuck()
-        if why is None and self._is_in and self.view is not None:
-            there = {member.rank for member in self.view.replicas} | self._ended()
+        if why is None and self.is_in and self.view is not None:
+            there = {member.rank for member in self.view.replicas} | self.all_ended()
             if late := self.options.missing(there):
                 why = f"{'rank' if len(late) == 1 else 'ranks'} {listed(late)} did not join yet"
             elif self.options.size is not None and len(self.view.replicas) < self.options.size:
                 why = f"{len(self.view.replicas)} of {self.options.size} members are in"
-        if why is None and not self._is_in:
-            why = self._entry.why_out(*self._way_in())
+        if why is None and not self.is_in:
+            why = self.entry.why_out(*self.way_in())
         _log.warning("%s waits: %s", what, why or "the others did not answer yet")
 
-    def _arrive(self, now: int) -> None:
-        """It has joined: from here on an expulsion is for the program to know; raises JoinFailed if it cannot stay."""
-        self._entry.check_refusal()
-        self._entry.under_way = False
-        self._endpoint.arrived(self.me)
-        if self._entry.turned_out is not None:  # in the same moment
-            self.exited(self._entry.turned_out)
-
-    def _may_be_in(self) -> bool:
-        """Whether the group has let this member in, or may do so yet: then it must leave again."""
-        asked = self._entry.denied is None and self.stack.bottom.is_linked()
-        return self.view is not None or asked
-
-    def _is_complete(self, view: View) -> bool:
-        ranks = {member.rank for member in view.replicas}
-        enough = self.options.size is None or len(ranks) >= self.options.size
-        return enough and not self.options.missing(ranks | self._ended())
-
-    def _ended(self) -> set[int]:
+    def all_ended(self) -> set[int]:
         """The ranks that have ended, by the group's word or the launcher's."""
-        return self.ended_ranks | (self._line.ended if self._line is not None else set())
+        return self.ended_ranks | (self.line.ended if self.line is not None else set())
+
+    # Leaving.
 
     @held
     def leave(self, within: float = LEAVE_WITHIN) -> None:
@@ -265,7 +160,7 @@ class Session:
             if self._can_leave():
                 if not self.pump.call_within(within, self.stack.leave):
                     self._say_left(f"an operation has not ended within {within:g} s")
-                elif not self.waiting.wait(self._is_out, within, "leave"):
+                elif not self.waiting.wait(self.is_out, within, "leave"):
                     self._say_left(f"no member answered within {within:g} s")
         except OrcalikeError as error:
             self._say_left(error)
@@ -277,7 +172,7 @@ class Session:
         try:
             if self._can_leave():
                 self.pump.call(self.stack.leave)
-                if not await self.waiting.wait_on_loop(self._is_out, within, "leave"):
+                if not await self.waiting.wait_on_loop(self.is_out, within, "leave"):
                     self._say_left(f"no member answered within {within:g} s")
         except OrcalikeError as error:
             self._say_left(error)
@@ -292,7 +187,8 @@ class Session:
             self._say_left("it is blocked")
         return self.blocked is None
 
-    def _is_out(self) -> bool:
+    def is_out(self) -> bool:
+        """Whether it is out of the group, and knows why."""
         return self.exit_reason is not None
 
     def _say_left(self, why: object) -> None:
@@ -306,11 +202,11 @@ class Session:
     @held
     def close(self, within: float = LEAVE_WITHIN) -> None:
         """Close the sockets, after what is still to be sent; never takes longer than `within` seconds."""
-        if self._line is not None:
-            self._line.leave()
-        self._runner.stop(within)
-        self._endpoint.close_pump(self.pump, self.stack)
-        self._endpoint.close()
+        if self.line is not None:
+            self.line.leave()
+        self.runner.stop(within)
+        self.endpoint.close_pump(self.pump, self.stack)
+        self.endpoint.close()
         self._defer_no_more()
 
     def _defer_no_more(self) -> None:
@@ -323,8 +219,8 @@ class Session:
         if self._defers:
             self._defers = False
             handlers.restore_in_child()
-        if self._line is not None:
-            self._line.forget()
+        if self.line is not None:
+            self.line.forget()
         self.pump.close_all()
 
     # A group that is blocked.
@@ -350,52 +246,20 @@ class Session:
         """The same, and also if the view has too few members for a degree that is in use."""
         return self.blocked or self.shortage.waits_for
 
-    # A member that was expelled, or whose replica has diverged.
-
-    @held
-    def rejoin(self, timeout: float | None) -> None:
-        """Join again after Expelled or ReplicaDivergence; raises OrcalikeError if neither was."""
-        if self.expelled is None and self.diverged is not None and self._is_in:
-            asked = self.pump.call_within(LEAVE_WITHIN, self.stack.leave)
-            if not (asked and self.waiting.wait(self._is_out, LEAVE_WITHIN, "leave")):
-                raise JoinFailed("the group did not let this member go, which it must leave first")
-            self.expelled = self.diverged
-        if self.expelled is None:
-            raise OrcalikeError("this member was not expelled, and serves: so it cannot join again")
-        if not self._targets():
-            raise JoinFailed("this member knows no address at which it could join again")
-        expelled = self.expelled
-        self._entry.begin()
-        self.pump.call(self._begin_again)
-        self._look_up()
-        try:
-            if not self.waiting.wait(self._step_rejoin, timeout, "join the group again"):
-                raise self._too_late(timeout)
-            self.pump.call(self._arrive)
-        except BaseException:
-            self._entry.under_way = False
-            self.pump.call(self.stack.leave)  # if it is let in after all
-            if not self._is_in:  # perhaps it was, for a moment
-                self.expelled = expelled
-            raise
-
-    def _begin_again(self, now: int) -> None:
+    def begin_again(self, now: int) -> None:
         """Be another incarnation, with the rank and objects that the program knows, in no view yet."""
         old = self.stack
-        self._endpoint.renew()
-        self._is_in = False
+        self.endpoint.renew()
+        self.is_in = False
+        """A view is installed, and this member is not on its way back in."""
         self._is_anew = True
-        self._entry.denied = self._entry.trouble = None
+        self.entry.denied = self.entry.trouble = None
         if self.expelled is None:
             self.exit_reason = None  # the program does not know of the one that is out
-        self.stack = self._endpoint.make_stack(old.config.options)
+        self.stack = self.endpoint.make_stack(old.config.options)
         self.upper.rebind(self.stack)
         self.pump.replace(old, self.stack)
-        report_joining(self._line, self.pump, self._endpoint.incarnation)
-
-    def _step_rejoin(self) -> bool:
-        self._step()
-        return self._is_in
+        report_joining(self.line, self.pump, self.endpoint.incarnation)
 
     # Events, reported by what stands on top of the stack; on the thread that drives it.
 
@@ -403,13 +267,13 @@ class Session:
         """A view was installed."""
         before, self.view = self.view, view
         has_lost = self.shortage.note_view(before, view)
-        self.me = view.members[view.position(self._endpoint.incarnation)]
+        self.me = view.members[view.position(self.endpoint.incarnation)]
         again, self._is_anew = self._is_anew, False
         self.expelled = None
         if again:
             self.diverged = None
         self.exit_reason = None
-        self._is_in = True
+        self.is_in = True
         # The leader sends it to joiners: now this member has it, whatever it asked for itself.
         settings = self.stack.config.options
         settings["resilience"] = resilience_of(self.upper.group_degree)
@@ -419,8 +283,8 @@ class Session:
             _log.log(self._level, "the group %r goes on: %s", self.options.name, view)
         if before is not None and not again and view.lineage > before.lineage:
             self._tell_loss(view)
-        if self._line is not None:
-            self._line.viewed(view, self._endpoint.incarnation)
+        if self.line is not None:
+            self.line.viewed(view, self.endpoint.incarnation)
         for listener in list(self.on_view):
             listener(view)
         self.shortage.look_for_too_few()
@@ -453,8 +317,8 @@ class Session:
         _log.log(self._level, "%s", text)
         if self.on_blocked is not None:
             self.on_blocked()
-        if self._line is not None:
-            self._line.blocked(missing, rule)
+        if self.line is not None:
+            self.line.blocked(missing, rule)
         if self.options.blocked == "raise" and self.bar is not None:
             self.bar(NotPrimary(f"{text}; what was under way may be ordered yet"))
         self.waiting.notify()
@@ -468,10 +332,10 @@ class Session:
         """Out of the group."""
         self.exit_reason = why
         self.shortage.blocked = None
-        if why.startswith("expelled") and self._entry.under_way:
+        if why.startswith("expelled") and self.entry.under_way:
             _log.info("this member was %s; it asks again to be let in", why)
-            self._entry.turned_out = why
-            self._is_in = False
+            self.entry.turned_out = why
+            self.is_in = False
             self.upper.fail_all(Expelled(why))
         elif why.startswith("expelled"):
             self._turn_out(f"this member was {why}; group.rejoin() makes it a member again")
@@ -485,16 +349,16 @@ class Session:
 
     def join_failed(self, why: str) -> None:
         """This process was not let in through the address that was tried, or it is not reached."""
-        self._entry.trouble = why
+        self.entry.trouble = why
         self.waiting.notify()
 
     def join_denied(self, why: str) -> None:
         """The group refused; for what a joiner can take from it: another incarnation asks, which has that."""
-        if self._endpoint.adopts(why):
-            self._entry.turned_out = why
+        if self.endpoint.adopts(why):
+            self.entry.turned_out = why
         else:
-            self._entry.denied = why
-            if not self._entry.under_way:  # it had joined, and leaves again
+            self.entry.denied = why
+            if not self.entry.under_way:  # it had joined, and leaves again
                 self._turn_out(f"this member has left: {why}")
         self.waiting.notify()
 
@@ -523,6 +387,6 @@ class Session:
         """A call waits until there are so many members with replicas; 0: none does any more."""
         if needed:
             self.shortage.warn_of_too_few()
-        if self._line is not None and self.blocked is None:
+        if self.line is not None and self.blocked is None:
             # The launcher knows whether any more can come.
-            self._line.lacks(needed, self.upper.say_too_few(needed - 1) if needed else "")
+            self.line.lacks(needed, self.upper.say_too_few(needed - 1) if needed else "")

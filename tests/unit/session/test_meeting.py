@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 import orcalike as orca
+from orcalike.session.entering import Entering
 from orcalike.session.entry import Deserted
 from orcalike.session.meeting import LOCK
-from orcalike.session.session import Session
 
 
 def is_locked(place: Path) -> bool:
@@ -28,16 +28,16 @@ def is_locked(place: Path) -> bool:
 
 def test_the_lock_is_held_at_each_try(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     locked: list[bool] = []
-    join = Session.join
+    join = Entering.join
 
-    def deserted_once(session: Session) -> object:
+    def deserted_once(entering: Entering) -> object:
         locked.append(is_locked(tmp_path))
         if len(locked) == 1:
-            session.close()
+            entering._session.close()
             raise Deserted("all members have left")
-        return join(session)
+        return join(entering)
 
-    monkeypatch.setattr(Session, "join", deserted_once)
+    monkeypatch.setattr(Entering, "join", deserted_once)
     with orca.join(at=f"unix:{tmp_path}", timeout="90s"):
         assert not is_locked(tmp_path)
     assert locked == [True, True]
@@ -47,20 +47,20 @@ def test_the_lock_is_held_at_each_try_of_a_coroutine(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     locked: list[bool] = []
-    join: Callable[[Session], Awaitable[Any]] = Session.join_on_loop
+    join: Callable[[Entering], Awaitable[Any]] = Entering.join_on_loop
 
-    async def deserted_once(session: Session) -> object:
+    async def deserted_once(entering: Entering) -> object:
         locked.append(is_locked(tmp_path))
         if len(locked) == 1:
-            session.close()
+            entering._session.close()
             raise Deserted("all members have left")
-        return await join(session)
+        return await join(entering)
 
     async def member() -> None:
         async with orca.join(at=f"unix:{tmp_path}", timeout="90s"):
             assert not is_locked(tmp_path)
 
-    monkeypatch.setattr(Session, "join_on_loop", deserted_once)
+    monkeypatch.setattr(Entering, "join_on_loop", deserted_once)
     asyncio.run(member())
     assert locked == [True, True]
 
@@ -70,17 +70,17 @@ def test_the_lock_is_taken_anew_if_it_was_given_back(
 ) -> None:
     """A member that had a view gave it back; then it was expelled before it had joined."""
     locked: list[bool] = []
-    join = Session.join
+    join = Entering.join
 
-    def deserted_after_a_view(session: Session) -> object:
+    def deserted_after_a_view(entering: Entering) -> object:
         locked.append(is_locked(tmp_path))
-        view = join(session)
+        view = join(entering)
         if len(locked) == 1:
-            session.leave()
+            entering._session.leave()
             raise Deserted("all members have left")
         return view
 
-    monkeypatch.setattr(Session, "join", deserted_after_a_view)
+    monkeypatch.setattr(Entering, "join", deserted_after_a_view)
     with orca.join(at=f"unix:{tmp_path}", timeout="90s"):
         assert not is_locked(tmp_path)
     assert locked == [True, True]

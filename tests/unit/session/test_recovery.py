@@ -22,6 +22,7 @@ from orcalike.messages import (
     send_to_group,
 )
 from orcalike.session import resetting
+from orcalike.session.entering import Entering
 from orcalike.session.options import make_options
 from orcalike.session.session import Session
 from orcalike.transport import stacks
@@ -54,12 +55,12 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[tuple[object, ...]]:
         assert session.view is not None
         return session.view
 
-    def rejoin(self: Session, timeout: float | None) -> None:
+    def rejoin(entering: Entering, timeout: float | None) -> None:
         calls.append(("rejoin", timeout))
 
     monkeypatch.setattr(Session, "blocked", ((GONE,), "more than half"))
     monkeypatch.setattr(resetting, "reset", reset)
-    monkeypatch.setattr(Session, "rejoin", rejoin)
+    monkeypatch.setattr(Entering, "rejoin", rejoin)
     return calls
 
 
