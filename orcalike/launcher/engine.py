@@ -44,6 +44,7 @@ from orcalike.launcher.runtime_folders import make_run_folder
 from orcalike.launcher.signals import accept_sigusr1, watch_signals
 from orcalike.launcher.standard_files import open_standard_files
 from orcalike.launcher.status import Status
+from orcalike.launcher.stopping import END, INTERRUPT, Stopping
 from orcalike.launcher.template import LOAD_SECONDS, Template
 from orcalike.launcher.terminal_modes import TerminalModes
 from orcalike.launcher.timers import Timers
@@ -68,9 +69,6 @@ PAUSE_SECONDS = 3600.0
 REAP_SECONDS = 1.0
 #: The longest wait at a time: the kernel takes 24.8 days at the most, and a limit may be longer.
 WAIT_SECONDS = 3600.0
-
-_STOP = (signal.SIGTERM, signal.SIGKILL)
-_INTERRUPT = (signal.SIGINT, signal.SIGTERM, signal.SIGKILL)
 
 
 def launch(options: Options) -> int:
@@ -138,6 +136,7 @@ class _Launcher:
         self.input = InputRelay(self.selector, self.timers)
         self.chaos = Chaos(self.table, self.timers, self.relay.notice)
         self.status = Status(self.table, self.timers)
+        self.stopping = Stopping(self.table, self.timers, job.options.grace)
         self.outcome: Outcome | None = None
         self.consequences: list[RankExit] = []
         #: Failures that the run went on after.
@@ -324,7 +323,7 @@ class _Launcher:
     def cannot_start(self, error: OSError, host: str = "") -> None:
         """A host has no room for a process: the run ends."""
         self._decide(outcome.cannot_start(error, self.options.nprocs, host))
-        self._stop(_STOP)
+        self.stopping.stop()
 
     def _wind_up(self) -> None:
         """The ranks have ended: end the witness, and what the ranks left behind."""
@@ -378,7 +377,7 @@ class _Launcher:
         """If what the ranks print cannot be written any more, the run ends."""
         error = self.relay.error
         if error and self._decide(outcome.output_lost(error, len(self.table.ranks))):
-            self._stop(_STOP)
+            self.stopping.stop()
 
     def _until_next(self) -> float | None:
         times = [at for at in (self.timers.next(), self.relay.next_deadline()) if at is not None]
@@ -434,7 +433,7 @@ class _Launcher:
             return
         if not first.hopeless:
             self._show_report(first)
-        self._stop(_STOP)
+        self.stopping.stop()
 
     def _show_report(self, rank_exit: RankExit) -> None:
         if rank_exit.report is not None:
@@ -454,7 +453,7 @@ class _Launcher:
             self.relay.notice(outcome.go_on_without_witness(what, orders=orders, keeps=keeps))
         else:
             self._decide(outcome.witness_lost(witness.pid, end))
-            self._stop(_STOP)
+            self.stopping.stop()
         self._look_for_loss()
 
     def _decide(self, outcome: Outcome) -> bool:
@@ -497,7 +496,7 @@ class _Launcher:
         """A group has been blocked for good for long enough: the run ends."""
         loss = self._loss()
         if loss is not None and self._decide(outcome.blocked_for_good(loss)):
-            self._stop(_STOP)
+            self.stopping.stop()
 
     # Starting again
 
@@ -527,20 +526,6 @@ class _Launcher:
 
     # Stopping
 
-    def _stop(self, signals: tuple[signal.Signals, ...]) -> None:
-        """Send the ranks the first signal now, and the next after each grace period.
-
-        Rank 0, which as a rule is the oldest member, gets it last: those that are left meanwhile may go on, and
-        none of them says that its group is blocked.
-        """
-        number, *rest = signals
-        for _, child in sorted(self.table.ranks.items(), reverse=True):
-            child.signal(number)
-            if number != signal.SIGKILL:
-                child.signal(signal.SIGCONT)  # a stopped process would never see it
-        if rest:
-            self.timers.at("stop", self.options.grace, partial(self._stop, tuple(rest)))
-
     def _time_is_up(self) -> None:
         limit = f"{self.options.timeout:g} s"
         if not self._decide(Outcome(outcome.TIMED_OUT, f"orcalike: timed out after {limit}")):
@@ -550,7 +535,7 @@ class _Launcher:
             f"orcalike: timed out after {limit}; ranks still running: {ranks}; stacks:"
         )
         self._ask_for_stacks()
-        self.timers.at("stop", ASK_SECONDS, partial(self._stop, _STOP))
+        self.timers.at("stop", ASK_SECONDS, self.stopping.stop)
 
     def _ask_for_stacks(self) -> None:
         for child in self.table.ranks.values():
@@ -574,9 +559,9 @@ class _Launcher:
         if self._decide(Outcome(outcome.SIGNALLED + number)):
             again = "Ctrl-C again" if number == signal.SIGINT else f"{number.name} again"
             self.relay.notice(f"stopping … ({again} to kill)")
-            self._stop(_INTERRUPT if number == signal.SIGINT else _STOP)
+            self.stopping.stop(INTERRUPT if number == signal.SIGINT else END)
         elif self.table.ranks:
-            self._stop((signal.SIGKILL,))
+            self.stopping.stop((signal.SIGKILL,))
         else:
             self.relay.abandon()
 

@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from orcalike.launcher.engine import _Launcher
+from orcalike.launcher.stopping import Stopping
+from orcalike.launcher.timers import Timers
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGKILL])
@@ -23,10 +24,8 @@ def test_the_rank_that_is_the_oldest_member_is_stopped_last(number: signal.Signa
         def signal(self, sent: signal.Signals) -> None:
             seen.append((self.rank, sent))
 
-    launcher: Any = SimpleNamespace(
-        table=SimpleNamespace(ranks={rank: Child(rank) for rank in (1, 0, 3)})
-    )
-    _Launcher._stop(launcher, (number,))
+    table: Any = SimpleNamespace(ranks={rank: Child(rank) for rank in (1, 0, 3)})
+    Stopping(table, Timers(), 1.0).stop((number,))
     assert [rank for rank, sent in seen if sent == number] == [3, 1, 0]
     stopped = [rank for rank, sent in seen if sent == signal.SIGCONT]
     assert stopped == ([] if number == signal.SIGKILL else [3, 1, 0]), "a stopped one must see it"
