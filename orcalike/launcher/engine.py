@@ -15,37 +15,32 @@ from __future__ import annotations
 import os
 import selectors
 import signal
-import socket
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
 from orcalike.launch_protocol.control_lines import Role
-from orcalike.launcher import orphans, outcome, remote_host
+from orcalike.launcher import orphans, outcome
 from orcalike.launcher.chaos import Chaos
 from orcalike.launcher.child import Child, Exit, Stream
 from orcalike.launcher.control_socket import Answer, ControlSocket
 from orcalike.launcher.errors import LaunchError
 from orcalike.launcher.group_status import Loss
-from orcalike.launcher.hosts import Hosts
 from orcalike.launcher.input_relay import InputRelay
-from orcalike.launcher.job import Job, Options, check_number, check_tcp
-from orcalike.launcher.local_host import LocalHost
+from orcalike.launcher.job import Job, Options, check_number
 from orcalike.launcher.outcome import Outcome, RankExit, Report
 from orcalike.launcher.output_relay import OutputRelay
-from orcalike.launcher.placement import Place, Placement
 from orcalike.launcher.process_table import ProcessTable
 from orcalike.launcher.reaper import Reaper, start_reaper
 from orcalike.launcher.remote_child import RemoteChild
-from orcalike.launcher.remote_host import LEASE, RemoteHost
-from orcalike.launcher.run_keys import RunKey, key_of_run, new_key
+from orcalike.launcher.remote_host import LEASE
 from orcalike.launcher.runtime_folders import make_run_folder
-from orcalike.launcher.signals import accept_sigusr1, watch_signals
+from orcalike.launcher.signals import watch_signals
 from orcalike.launcher.standard_files import open_standard_files
+from orcalike.launcher.starting import Starting
 from orcalike.launcher.status import Status
 from orcalike.launcher.stopping import END, INTERRUPT, Stopping
-from orcalike.launcher.template import LOAD_SECONDS, Template
 from orcalike.launcher.terminal_modes import TerminalModes
 from orcalike.launcher.timers import Timers
 from orcalike.transport.wording import listed
@@ -57,8 +52,6 @@ ASK_SECONDS = 1.0
 #: How long a group must look as if it were blocked for good. Meanwhile its members may still receive
 #: that the members that they miss are certainly dead, which may be all that they need to go on.
 BLOCKED_SECONDS = 3.0
-#: How long a process waits before it is started again, the first time and the next times.
-PAUSES = (0.0, 0.5, 1.0, 2.0)
 
 #: A rank of a lost host is started elsewhere when the host has certainly ended it: after the lease.
 LEASE_OVER_SECONDS = LEASE + 2.0
@@ -123,16 +116,13 @@ class _Launcher:
         self.job = job
         self.options = job.options
         self.directory = directory
-        self.reaper = reaper
         self.began = time.monotonic()
         self.selector = selectors.DefaultSelector()
         self.relay = OutputRelay(self.selector, prefix=job.options.prefix, color=job.options.color)
         self.timers = Timers()
         self.terminal = TerminalModes()
         self.table = ProcessTable(job)
-        self.hosts: Hosts | None = None
-        """Of a run over several."""
-        self._loading: Template | None = None
+        self.starting = self._make_starting(reaper)
         self.input = InputRelay(self.selector, self.timers)
         self.chaos = Chaos(self.table, self.timers, self.relay.notice)
         self.status = Status(self.table, self.timers)
@@ -143,61 +133,22 @@ class _Launcher:
         self.survived: list[RankExit] = []
         #: How many ranks have ended with 0.
         self.well = 0
-        #: The processes that are about to be started again.
-        self.restarting: set[Role] = set()
 
-    def _prepare(self) -> LocalHost:
-        """What this host has for the run; `self.hosts` are all of them, if there are others."""
-        options, plan = self.options, self.job.plan()
-        key = RunKey(b"")
-        if plan.scheme == "tcp":
-            check_tcp("--tcp" if options.is_local else "-H")
-            key = new_key()
-            if options.via != "ssh" and not options.is_local:
-                key = self._key_of_user()
-        name = socket.gethostname()
-        self.local = local = LocalHost(
-            name, plan, self.directory, self.reaper, self.selector, key.secret
+    def _make_starting(self, reaper: Reaper) -> Starting:
+        starting = Starting(
+            self.job,
+            self.directory,
+            table=self.table,
+            selector=self.selector,
+            timers=self.timers,
+            reaper=reaper,
+            notice=self.relay.notice,
         )
-        local.on_left = lambda text: self.relay.notice(f"orcalike: {text}")
-        if not options.is_local:
-            self.hosts = Hosts(
-                plan,
-                options.hosts,
-                local,
-                key,
-                via=options.via,
-                interface=options.interface,
-                remote_python=options.remote_python,
-                selector=self.selector,
-                timers=self.timers,
-                reaper=self.reaper,
-                notice=self.relay.notice,
-            )
-            self.hosts.on_ready = self._start_all
-            self.hosts.on_failed = self._not_connected
-            self.hosts.on_lost = self._host_lost
-            self.hosts.on_member_ended = self.member_ended
-            if not options.quiet:
-                self.hosts.on_slow = self._host_slow
-        return local
-
-    def _key_of_user(self) -> RunKey:
-        """The run's key, drawn from one that all hosts have."""
-        try:
-            return key_of_run(self.job.identity)
-        except ValueError as error:
-            raise LaunchError(f"--via {self.options.via}: this host: {error}", 77) from None
-
-    def _all_here(self, local: LocalHost) -> Placement:
-        """All processes are on this host."""
-        roles: list[Role] = [None] if self.options.sequencer == "witness" else []
-        roles += range(self.options.nprocs)
-        places = {
-            role: Place(0, role or 0, address)
-            for role, address in zip(roles, local.reserve(roles), strict=True)
-        }
-        return Placement([local], places)
+        starting.on_started = self._attend
+        starting.on_no_room = self.cannot_start
+        starting.on_not_connected = self._not_connected
+        starting.on_member_ended = self.member_ended
+        return starting
 
     # The course of a run
 
@@ -206,7 +157,7 @@ class _Launcher:
         watch_signals(self.selector, self._signalled)
         orphans.adopt_orphans()
         self._begin()
-        while self._connecting or self.table.ranks or self.restarting - {None}:
+        while self.starting.connecting or self.table.ranks or self.starting.again - {None}:
             self._turn()
         self._wind_up()
         while self.table.witness or self.relay.reading:
@@ -219,11 +170,6 @@ class _Launcher:
         self._write_rest()
         return self.outcome.code if self.outcome else 0
 
-    @property
-    def _connecting(self) -> bool:
-        """Whether the hosts of the run, or what its ranks are forked from, are not there yet."""
-        return self._loading is not None or (self.hosts is not None and self.hosts.connecting)
-
     def _begin(self) -> None:
         if not self.options.quiet:
             self.relay.notice(self.job.describe())
@@ -231,79 +177,21 @@ class _Launcher:
         if self.options.timeout is not None:
             self.timers.at("timeout", self.options.timeout, self._time_is_up)
         try:
-            local = self._prepare()
+            self.starting.prepare()
             ControlSocket(self.directory, self.selector, self.timers, self._answer)
-            if self.hosts is not None:
-                self.hosts.connect()
-            else:
-                self._start_here(local)
+            self.starting.begin()
         except OSError as error:
             self.cannot_start(error)
-
-    def _start_here(self, local: LocalHost) -> None:
-        """Start all processes on this host: the ranks when what several have in common is loaded."""
-        self.table.placement = self._all_here(local)
-        self._loading = local.load_template(self.options.nprocs)
-        if self._loading is not None:
-            self.selector.register(self._loading, selectors.EVENT_READ, self._loaded)
-            self.timers.at("load", LOAD_SECONDS, self._loaded)
-        self._start_witness()
-        if self._loading is None:
-            self._start_ranks()
-
-    def _loaded(self) -> None:
-        self._stop_loading()
-        self._start_ranks()
-
-    def _stop_loading(self) -> None:
-        if self._loading is not None:
-            self.timers.cancel("load")
-            self.selector.unregister(self._loading)
-            self._loading = None
-
-    def _start_all(self, placement: Placement) -> None:
-        """Start the witness and all ranks, each at its place."""
-        self.table.placement = placement
-        self._start_witness()
-        self._start_ranks()
-
-    def _start_witness(self) -> None:
-        if self.options.sequencer == "witness":
-            self._start_each([None])
-
-    def _start_ranks(self) -> None:
-        if self.outcome is None:
-            self._start_each(range(self.options.nprocs))
-
-    def _start_each(self, roles: Iterable[Role]) -> None:
-        accept_sigusr1(False)
-        try:
-            for role in roles:
-                self._attend(role, self.table.start(role))
-        except OSError as error:
-            self.cannot_start(error)
-        accept_sigusr1(True)
 
     def _not_connected(self, error: LaunchError) -> None:
         """The hosts of the run cannot be had."""
         self._decide(Outcome(error.code, f"orcalike: {error}"))
 
-    def _host_slow(self, host: RemoteHost) -> None:
-        """It has not answered yet."""
-        slow, end = remote_host.SLOW_SECONDS, remote_host.ANSWER_SECONDS
-        self.relay.notice(
-            f"[orcalike] host {host.name} has not answered for {slow:g} s; it is given up after {end:g} s"
-        )
-
-    def _host_lost(self, host: RemoteHost, why: str) -> None:
-        """Its processes have been reported as lost."""
-        self.table.placement.lose(host)
-
     def _part(self) -> None:
         """Leave the other hosts, on which nothing is left."""
-        if self.hosts is not None:
-            self.hosts.close()
-            while not self.hosts.closed:
+        if self.starting.hosts is not None:
+            self.starting.hosts.close()
+            while not self.starting.hosts.closed:
                 self._turn()
 
     def _answer(self, question: object, reply: Callable[[Answer], None]) -> None:
@@ -399,26 +287,33 @@ class _Launcher:
             after,
             Report.parse(end.report),
             child.restarts,
-            child.host if self.hosts is not None else "",
+            child.host if self.starting.hosts is not None else "",
             end.lost,
         )
         self.well += not rank_exit.failed
         if rank_exit.failed and self.outcome is None and self._may_restart(rank_exit):
             self._show_report(rank_exit)
             pause = LEASE_OVER_SECONDS if end.lost else None
-            self._start_soon(rank, outcome.describe_failure(rank_exit), child.restarts, pause)
+            self.starting.start_soon(
+                rank, outcome.describe_failure(rank_exit), child.restarts, pause
+            )
         else:
             self.table.give_up(rank, seen=not end.lost)
             if rank_exit.failed and self.outcome is None:
                 self._take_failure(rank_exit)
         self._look_for_loss()
 
+    def _may_restart(self, rank_exit: RankExit) -> bool:
+        if rank_exit.restarts >= self.options.restart or rank_exit.hopeless:
+            return False
+        return not rank_exit.lost or self.table.placement.move(rank_exit.rank)
+
     def _take_failure(self, rank_exit: RankExit) -> None:
         """A rank has failed that is not started again."""
         if self.options.keep_going and not rank_exit.hopeless:
             self._show_report(rank_exit)
             self.survived.append(rank_exit)
-            others = len({*self.table.ranks, *self.restarting} - {None})
+            others = len({*self.table.ranks, *self.starting.again} - {None})
             self.relay.notice(outcome.survived(rank_exit, others))
         elif not rank_exit.consequence:
             self._fail(rank_exit)
@@ -443,11 +338,13 @@ class _Launcher:
         """The witness has ended: it was asked to, the ranks go on without it, or the run ends."""
         witness = self.table.remove(None, seen=not end.lost)
         self.table.exits[None] = witness, end
-        if self.outcome is not None or not (self.table.ranks or self.restarting or self._loading):
+        if self.outcome is not None or not (
+            self.table.ranks or self.starting.again or self.starting.connecting
+        ):
             return
         what = outcome.describe_witness(witness.pid, end)
         if witness.restarts < self.options.restart and not end.lost:
-            self._start_soon(None, what, witness.restarts)
+            self.starting.start_soon(None, what, witness.restarts)
         elif self.options.outlives_failures:
             orders, keeps = not self.options.shares_memory, self.options.restart > 0
             self.relay.notice(outcome.go_on_without_witness(what, orders=orders, keeps=keeps))
@@ -461,12 +358,7 @@ class _Launcher:
         if self.outcome is not None:
             return False
         self.outcome = outcome
-        for role in self.restarting:
-            self.timers.cancel(f"start {role}")
-        self.restarting.clear()
-        self._stop_loading()
-        if self._connecting and self.hosts is not None:
-            self.hosts.close()
+        self.starting.give_up()
         return True
 
     # What the processes report of their groups
@@ -490,39 +382,13 @@ class _Launcher:
 
     def _loss(self) -> Loss | None:
         """A group that no process of this run can let go on."""
-        return self.table.groups.loss(self.table.ranks, len(self.restarting - {None}))
+        return self.table.groups.loss(self.table.ranks, len(self.starting.again - {None}))
 
     def _give_up(self) -> None:
         """A group has been blocked for good for long enough: the run ends."""
         loss = self._loss()
         if loss is not None and self._decide(outcome.blocked_for_good(loss)):
             self.stopping.stop()
-
-    # Starting again
-
-    def _may_restart(self, rank_exit: RankExit) -> bool:
-        if rank_exit.restarts >= self.options.restart or rank_exit.hopeless:
-            return False
-        return not rank_exit.lost or self.table.placement.move(rank_exit.rank)
-
-    def _start_soon(self, role: Role, what: str, restarts: int, pause: float | None = None) -> None:
-        """Start a rank or the witness again, after a pause that grows; `what` is how it ended."""
-        if pause is None:
-            pause = PAUSES[min(restarts, len(PAUSES) - 1)]
-        self.relay.notice(outcome.started_again(what, restarts, self.options.restart, pause))
-        self.restarting.add(role)
-        start = partial(self._start_again, role, restarts + 1)
-        self.timers.at(f"start {role}", pause, start)
-
-    def _start_again(self, role: Role, restarts: int) -> None:
-        self.restarting.discard(role)
-        accept_sigusr1(False)
-        try:
-            self._attend(role, self.table.start(role, restarts))
-        except OSError as error:
-            self.cannot_start(error)
-        finally:
-            accept_sigusr1(True)
 
     # Stopping
 
@@ -548,7 +414,7 @@ class _Launcher:
             self._ask_for_stacks()
         elif number == signal.SIGCHLD:
             if "reap" not in self.timers:
-                self.timers.at("reap", REAP_SECONDS, self.local.reap_rest)
+                self.timers.at("reap", REAP_SECONDS, self.starting.local.reap_rest)
         elif number == signal.SIGTSTP:
             self._pause()
         else:
@@ -570,10 +436,10 @@ class _Launcher:
         children = self.table.children()
         for _, child in children:
             child.signal(signal.SIGSTOP)
-        if self.hosts is not None:
-            self.hosts.extend_leases(PAUSE_SECONDS)
+        if self.starting.hosts is not None:
+            self.starting.hosts.extend_leases(PAUSE_SECONDS)
         os.kill(os.getpid(), signal.SIGSTOP)
-        if self.hosts is not None:
-            self.hosts.resume()
+        if self.starting.hosts is not None:
+            self.starting.hosts.resume()
         for _, child in children:
             child.signal(signal.SIGCONT)
