@@ -18,7 +18,8 @@ from orcalike.runtime.state import set_state, state_of
 from orcalike.runtime.task import go_on
 
 from orcalike.runtime.audit cimport number_of, passed_over, refusal
-from orcalike.runtime.invocation cimport Invocation, blocking
+from orcalike.runtime.event_loops cimport blocking
+from orcalike.runtime.invocation cimport Invocation
 from orcalike.runtime.operation cimport ARGS_MAX, POPUP, UNDO, Atomic, Operation
 from orcalike.runtime.replica cimport (
     BYTES_MAX,

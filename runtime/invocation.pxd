@@ -79,9 +79,3 @@ cdef class Invoker:
 
 
 cdef int64_t nanoseconds(object seconds) except -1
-cdef bint must_not_block()
-cdef int refuse_loop(object operation) except -1
-cdef object blocking(object operation)
-cdef object running_loop()
-cdef object loop_here()
-cdef int tell(object future) except -1

@@ -15,38 +15,36 @@ cdef extern from "Python.h":
     int PyErr_WarnEx(PyObject*, const char*, Py_ssize_t) except -1
     Py_ssize_t Py_REFCNT(PyObject*)
     int Py_IsInitialized() noexcept     # not any more while the interpreter ends
-    PyObject* PyImport_GetModuleDict() noexcept     # sys.modules
     int PyIter_Send(PyObject*, PyObject*, PyObject**) except -1
     enum:
         PYGEN_RETURN
         PYGEN_NEXT
     ctypedef struct PyTypeObject:
         pass
-    Py_ssize_t PyDict_GET_SIZE(PyObject*) noexcept
 
 cdef extern from "_sending.h":
     ctypedef int (*orcalike_send)(PyObject*, PyObject*, PyObject**) except -1
     void orcalike_enable_sending(PyTypeObject*, orcalike_send) noexcept
 
-from orcalike.runtime.awaiting import blocking_call, blocking_result
+from orcalike.runtime.awaiting import blocking_result
 from orcalike.runtime.durations import seconds_of
 from orcalike.runtime.errors import InvocationCancelled, InvocationTimeout
 from orcalike.runtime.raising import fresh
 from orcalike.transport.wording import repr_of
+from orcalike.runtime.event_loops cimport (
+    cancelled_error,
+    is_turn_of_others,
+    loop_here,
+    must_not_block,
+    none_in_a_row,
+    tell,
+)
 from orcalike.transport.drivers.deferral cimport drop_later, hold
 from orcalike.transport.drivers.driver cimport Waitable
 from orcalike.transport.layers.base cimport NEVER
 
-cdef enum:
-    TURN = 64               # outcomes that coroutines find there in a row, before other tasks run
-
 _log = logging.getLogger("orcalike")
-cdef object get_running_loop = None     # asyncio's, as soon as it is there
-cdef int in_a_row = 0                   # outcomes that coroutines have found there since one has waited
 cdef const void* no_order = NULL        # of a stack without an order in shared memory
-cdef object CancelledError = None       # asyncio's
-cdef Py_ssize_t modules_searched = 0    # how many there were when asyncio was not among them
-cdef object patient_loop = None         # an event loop on whose thread calls may wait
 
 
 @cython.final
@@ -209,7 +207,7 @@ cdef class Invocation(Waitable):
                 # Another thread may have settled it before `future` was among the waiters, and so not have woken it.
                 if self.outcome == UNDER_WAY:
                     yield from future.__await__()
-            except CancelledError:
+            except cancelled_error():
                 self.cancel()
                 raise
         elif is_turn_of_others():
@@ -264,8 +262,8 @@ cdef class InvocationCoroutine:
         if self.steps is None:
             self.steps = self.begin()
             kind = error[0] if isinstance(error[0], type) else type(error[0])
-            running_loop()              # which knows CancelledError
-            if CancelledError is not None and issubclass(kind, CancelledError):
+            cancelled = cancelled_error()
+            if cancelled is not None and issubclass(kind, cancelled):
                 invocation.cancel()
         return self.steps.throw(*error)
 
@@ -323,23 +321,6 @@ cdef object raise_in_coroutine(Invocation invocation):
         return invocation.take()
     except StopIteration as error:
         raise RuntimeError("coroutine raised StopIteration") from error
-
-
-cdef int none_in_a_row() noexcept:
-    """A coroutine waits: others have their turn."""
-    global in_a_row
-    in_a_row = 0
-    return 0
-
-
-cdef bint is_turn_of_others():
-    """Whether the event loop is to run other tasks, where outcomes are here as soon as they are awaited."""
-    global in_a_row
-    in_a_row += 1
-    if in_a_row < TURN or running_loop() is None:
-        return False
-    in_a_row = 0
-    return True
 
 
 cdef InvocationCoroutine coroutine_of(Invocation invocation, object seconds):
@@ -416,26 +397,6 @@ def title_of(Invocation invocation):
     return name if invocation.replica is None else f"{name} of {invocation.replica.name!r}"
 
 
-cdef int tell(object future) except -1:
-    """Have the coroutine that waits for it go on, on its own loop; on a closed one it does not."""
-    loop = future.get_loop()
-    if loop is running_loop():
-        resolve(future)
-        return 0
-    try:
-        loop.call_soon_threadsafe(resolve, future)
-    except RuntimeError:
-        if not loop.is_closed():
-            raise
-    return 0
-
-
-def resolve(future):
-    """End a coroutine's waiting; it takes the outcome itself."""
-    if not future.done():
-        future.set_result(None)
-
-
 def annotate(error, operation, replica):
     """Note on an exception where it was raised."""
     name = name_of(operation)
@@ -451,61 +412,6 @@ def complain(operation, error):
     if not isinstance(error, (InvocationCancelled, InvocationTimeout)):
         name = name_of(operation)
         _log.warning("%s failed, and its outcome was not asked for: %s", name, repr_of(error))
-
-
-cdef object running_loop():
-    """The event loop that runs on this thread, or None.
-
-    A loop runs only if asyncio was imported, which takes longer than all of orcalike:
-    a program without coroutines does without it.
-    """
-    global get_running_loop, CancelledError, modules_searched
-    if get_running_loop is None:
-        if PyDict_GET_SIZE(PyImport_GetModuleDict()) == modules_searched:   # asyncio brings dozens with it
-            return None
-        modules = <dict>PyImport_GetModuleDict()
-        if "asyncio" not in modules:
-            modules_searched = len(<dict>modules)
-            return None
-        asyncio = modules["asyncio"]
-        try:
-            CancelledError = asyncio.CancelledError
-            get_running_loop = asyncio._get_running_loop
-        except AttributeError:          # another thread is importing it
-            return None
-    return get_running_loop()
-
-
-cdef object loop_here():
-    """The event loop that runs on this thread; raises RuntimeError if none does."""
-    loop = running_loop()
-    if loop is None:
-        raise RuntimeError("no running event loop")
-    return loop
-
-
-def allow_blocking(loop):
-    """Let calls on the thread of that event loop wait: a notebook's cells run there, one at a time."""
-    global patient_loop
-    patient_loop = loop
-
-
-cdef bint must_not_block():
-    """Whether an event loop runs on this thread that others depend on."""
-    loop = running_loop()
-    return loop is not None and loop is not patient_loop
-
-
-cdef int refuse_loop(object operation) except -1:
-    """A call that would wait on a running loop's own thread raises instead."""
-    if must_not_block():
-        raise blocking(operation)
-    return 0
-
-
-cdef object blocking(object operation):
-    """How a call ends that would wait on a running loop's own thread."""
-    return blocking_call(operation)
 
 
 cdef int64_t nanoseconds(object seconds) except -1:

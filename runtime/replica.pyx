@@ -21,7 +21,8 @@ from cpython.ref cimport Py_DECREF, Py_INCREF
 from libc.stdint cimport uint64_t, uintptr_t
 from libc.stdlib cimport calloc, free
 
-from orcalike.runtime.invocation cimport Invoker, refuse_loop
+from orcalike.runtime.event_loops cimport refuse_loop
+from orcalike.runtime.invocation cimport Invoker
 from orcalike.transport.drivers.deferral cimport RUNS, RUNS_NOTHING, RUNS_STILL, ask_also
 from orcalike.transport.drivers.look cimport ring_is_stale
 

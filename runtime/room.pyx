@@ -10,7 +10,7 @@ from libc.stdint cimport int64_t
 from orcalike.runtime import waits
 from orcalike.runtime.errors import NestedWrite, WindowFull
 
-from orcalike.runtime.invocation cimport loop_here, must_not_block, tell
+from orcalike.runtime.event_loops cimport loop_here, must_not_block, tell
 from orcalike.runtime.replica cimport thread_slot
 from orcalike.transport.drivers.deferral cimport drop_later, hold
 from orcalike.transport.drivers.driver cimport Driver, Waitable

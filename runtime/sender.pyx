@@ -23,13 +23,12 @@ from orcalike.runtime.receipts import NO_STABLE
 from orcalike.runtime.room import RoomLacking
 from orcalike.transport.errors import NotEnoughMembers, StackError
 
-from orcalike.runtime.invocation cimport GRACE, UNDER_WAY, Invocation, Invoker, blocking, must_not_block, nanoseconds, refuse_loop
+from orcalike.runtime.event_loops cimport blocking, must_not_block, refuse_loop
+from orcalike.runtime.invocation cimport GRACE, UNDER_WAY, Invocation, Invoker, nanoseconds
 from orcalike.runtime.local_reads cimport begin_read, catch_up, given_of, named_of
 from orcalike.runtime.operation cimport Operation
 from orcalike.runtime.receipts cimport Receipts
-from orcalike.runtime.replica cimport (
-    CLOSED, DROPPED, FAULTY, INSISTED, LOCKED, QUEUED, READ, SIGNALLED, Replica, refuse_nested, thread_slot,
-)
+from orcalike.runtime.replica cimport CLOSED, DROPPED, FAULTY, INSISTED, LOCKED, QUEUED, READ, SIGNALLED, Replica, refuse_nested, thread_slot
 from orcalike.runtime.room cimport EXTRA, SIMPLE_MAX, WARNED, Room, wait_for
 from orcalike.runtime.task cimport hand_on
 from orcalike.transport.drivers.deferral cimport drop, drop_later, hold

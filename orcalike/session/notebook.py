@@ -10,7 +10,7 @@ import sys
 from collections.abc import Iterable
 from typing import Any
 
-from orcalike.runtime.invocation import allow_blocking
+from orcalike.runtime.event_loops import allow_blocking
 from orcalike.runtime.replica import replica_of
 from orcalike.session.group_info import GroupInfo
 

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 import orcalike as orca
-from orcalike.runtime.invocation import allow_blocking
+from orcalike.runtime.event_loops import allow_blocking
 from tests.lib.shared_classes import Counter
 
 Show = Callable[[Any], str | None]

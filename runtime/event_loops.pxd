@@ -1,0 +1,12 @@
+"""The event loop that runs on a thread, if one does: whether calls may wait there, and whose turn it is."""
+
+
+cdef object running_loop()
+cdef object loop_here()
+cdef object cancelled_error()
+cdef bint must_not_block()
+cdef int refuse_loop(object operation) except -1
+cdef object blocking(object operation)
+cdef int none_in_a_row() noexcept
+cdef bint is_turn_of_others()
+cdef int tell(object future) except -1

@@ -1,0 +1,6 @@
+"""The event loop that runs on a thread, if one does: whether calls may wait there, and whose turn it is."""
+
+from asyncio import AbstractEventLoop, Future
+
+def allow_blocking(loop: AbstractEventLoop | None) -> None: ...
+def resolve(future: Future[None]) -> None: ...
