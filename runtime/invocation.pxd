@@ -41,17 +41,6 @@ cdef class Invocation(Waitable):
     cdef bint renew(self) noexcept
 
 
-cdef class InvocationCoroutine:
-    cdef Invocation invocation      # None from when it is awaited on
-    cdef object seconds             # its time limit; None for none
-    cdef object steps               # its iterator, if a task has begun to run it
-
-    cdef object begin(self)
-
-
-cdef InvocationCoroutine coroutine_of(Invocation invocation, object seconds)
-
-
 cdef class Invoker:
     """What carries invocations out: a member's `sender.Sender`, or `left.Left` in its place."""
     cdef Invocation last            # that which was made last and not waited for, until it is done; or None

@@ -1,6 +1,6 @@
 """The one kind of future: an invocation that is under way."""
 
-from collections.abc import Coroutine, Generator
+from collections.abc import Generator
 from typing import Any, Generic, TypeVar, final
 
 from orcalike.runtime.durations import Duration
@@ -29,19 +29,6 @@ class Invocation(Waitable, Generic[_R_co]):
     def replica(self) -> InvokedOn | None: ...
     @property
     def withdrawn(self) -> str | None: ...
-
-@final
-class InvocationCoroutine(Coroutine[Any, Any, _R_co]):
-    """What `.aio(...)` returns: a coroutine that waits for an invocation, which was sent already."""
-
-    __name__: str
-    __qualname__: str
-    def __init__(self, invocation: Invocation[_R_co]) -> None: ...
-    def send(self, value: Any) -> Any: ...
-    def throw(self, *error: Any) -> Any: ...
-    def close(self) -> None: ...
-    def __await__(self) -> Generator[Any, None, _R_co]: ...
-    def __next__(self) -> Any: ...
 
 class Invoker:
     """What carries invocations out: a member's `Sender`, or `Left` in its place."""

@@ -3,7 +3,8 @@
 from cpython.object cimport PyObject
 from libc.stdint cimport int64_t
 
-from orcalike.runtime.invocation cimport Invocation, InvocationCoroutine
+from orcalike.runtime.invocation cimport Invocation
+from orcalike.runtime.invocation_coroutine cimport InvocationCoroutine
 from orcalike.runtime.replica cimport Method
 
 cdef enum:

@@ -11,7 +11,8 @@ from typing import Any, Concatenate, Generic, Literal, ParamSpec, TypeVar, final
 
 from orcalike.runtime.classes import AtomicInfo, ClassInfo
 from orcalike.runtime.durations import Duration
-from orcalike.runtime.invocation import Invocation, InvocationCoroutine
+from orcalike.runtime.invocation import Invocation
+from orcalike.runtime.invocation_coroutine import InvocationCoroutine
 from orcalike.transport.degree import Resilience
 
 _S_co = TypeVar("_S_co", covariant=True)

@@ -19,13 +19,8 @@ from orcalike.runtime.invocation import without_room
 from orcalike.runtime.raising import fresh, forget, own
 from orcalike.transport.degree import MEMBERS_MAX, degree_of
 
-from orcalike.runtime.invocation cimport (
-    UNDER_WAY,
-    Invocation,
-    InvocationCoroutine,
-    coroutine_of,
-    nanoseconds,
-)
+from orcalike.runtime.invocation cimport UNDER_WAY, Invocation, nanoseconds
+from orcalike.runtime.invocation_coroutine cimport InvocationCoroutine, coroutine_of
 from orcalike.runtime.replica cimport (
     READ,
     Method,

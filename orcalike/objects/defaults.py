@@ -9,7 +9,8 @@ from __future__ import annotations
 from typing import Protocol, Self, TypeVar, overload
 
 from orcalike.runtime.durations import Duration
-from orcalike.runtime.invocation import Invocation, InvocationCoroutine
+from orcalike.runtime.invocation import Invocation
+from orcalike.runtime.invocation_coroutine import InvocationCoroutine
 
 K_contra = TypeVar("K_contra", contravariant=True)
 V = TypeVar("V")

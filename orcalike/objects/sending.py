@@ -14,7 +14,8 @@ from typing import Any, Concatenate, Generic, ParamSpec, TypeVar, overload
 from orcalike.errors import BlockingInLoop
 from orcalike.objects.signatures import BoundDescribed, Described
 from orcalike.runtime.awaiting import blocking_method
-from orcalike.runtime.invocation import Invocation, InvocationCoroutine
+from orcalike.runtime.invocation import Invocation
+from orcalike.runtime.invocation_coroutine import InvocationCoroutine
 from orcalike.runtime.operation import BoundOperation, Operation
 
 S = TypeVar("S")

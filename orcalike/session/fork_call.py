@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Generic, Protocol, TypeVar, TypeVarTuple
 from orcalike.errors import DeclarationError, ForkFailed
 from orcalike.runtime import registered
 from orcalike.runtime.forks import Forks
-from orcalike.runtime.invocation import Invocation, InvocationCoroutine
+from orcalike.runtime.invocation import Invocation
+from orcalike.runtime.invocation_coroutine import InvocationCoroutine
 from orcalike.runtime.replica import refuse_to_wait
 from orcalike.transport.drivers.deferral import held
 from orcalike.transport.view import Member

@@ -18,7 +18,8 @@ from orcalike.runtime.arguments import constructor_arguments
 from orcalike.runtime.codes import Code
 from orcalike.runtime.dispatch import Runtime
 from orcalike.runtime.durations import Duration, seconds_of
-from orcalike.runtime.invocation import Invocation, InvocationCoroutine
+from orcalike.runtime.invocation import Invocation
+from orcalike.runtime.invocation_coroutine import InvocationCoroutine
 from orcalike.runtime.operation import Operation
 from orcalike.runtime.raising import fresh
 from orcalike.runtime.replica import refuse_inside, refuse_to_wait, replica_of

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import orcalike as orca
-from orcalike.runtime.invocation import InvocationCoroutine
+from orcalike.runtime.invocation_coroutine import InvocationCoroutine
 from tests.lib.shared_classes import Counter
 
 LONG = 90.0
