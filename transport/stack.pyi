@@ -15,6 +15,7 @@ class Stack(Core):
     above: Layer
     beats: tuple[Member, ...]
     lease: int
+    unleased: tuple[int, ...]
     beats_version: int
     def __init__(
         self, layers: Iterable[LayerSpec], config: StackConfig, me: Member, seed: int

@@ -164,6 +164,9 @@ def describe_effect(effect: Effect, names: Mapping[int, str], view: View) -> str
             return f"install {_shown('', after, names)}+{len(cut)}B"
         case effects.GoOut(after, _):
             return f"go out, as others went on with {_shown('', after, names)}"
+        case effects.Grant(True, (_, *_) as without):
+            left_out = (_shown("incarnation", each, names) for each in without)
+            return f"grant leases, but not to {', '.join(left_out)}"
         case effects.Grant(granting):
             return "grant leases" if granting else "grant no more leases"
         case effects.Wake(at):

@@ -69,6 +69,7 @@ class Port:
         self.ends: bool | None = None
         """Whether the last cut that it made ends what is tentative."""
         self.granting = True
+        self.unleased: tuple[int, ...] = ()
         self.alone: list[tuple[tuple[int, int, int], tuple[int, ...]]] = []
         """The views that it has ended without the acceptance of these, which may live."""
         self.vouched: set[int] = set()
@@ -157,8 +158,8 @@ class Port:
             case GoOut(view):
                 self.out_by = view
                 self.step(events.Exited())
-            case Grant(granting):
-                self.granting = granting
+            case Grant(granting, without):
+                self.granting, self.unleased = granting, without
                 if not granting:
                     self.step(events.LeasesEnded(tuple(self.leased.items())))
             case ReportBlocked(missing, rule):

@@ -132,6 +132,46 @@ def test_the_leader_ends_with_a_view_that_was_long_in_coming(step: str, leavers:
     assert run.newest.members[0].address == "sim:1"
 
 
+@pytest.mark.parametrize("step", ["V8", "V9"])
+def test_the_leader_ends_as_the_lease_of_one_that_it_left_out_is_over(step: str) -> None:
+    """2 stands still, and 0 has lost its link to it: it waits 0.7 D for its lease, longer than those that 1 had before.
+
+    Meanwhile 1 has further ones, as it has accepted: it knows that 0 has decided nothing else.
+    """
+    events = [
+        Event("half", START, "0", "2"),
+        Event("pause", START + 1, "2", span=100 * D),
+        Event("crash", START + 1, "0", mark=step, keep=99),
+    ]
+    run = Run(replace(scenario(3, events), hosts=(0,) * 3))
+    result = run.run()
+    assert len(result.fired) == 1
+    assert not result.blocked
+    assert run.newest is not None
+    assert [member.address for member in run.newest.members] == ["sim:1"]
+
+
+def test_a_lease_that_is_for_others_does_not_let_one_go_on_that_was_left_out() -> None:
+    """0 waits for the lease of 2, which lives, and only beats with it meanwhile.
+
+    2 sees 0 and 1 end long after that, and must not go on: those live that they have let in.
+    """
+    joiners = "3456"
+    events = [
+        *(Event("half", START, name, "2") for name in "01"),
+        *(Event("clog", START, name, "2", span=50 * D) for name in f"01{joiners}"),
+        *(Event("clog", START, "2", name, span=50 * D) for name in f"01{joiners}"),
+        *(Event("join", START + D // 10, name) for name in joiners),
+        *(Event("crash", START + D * 14 // 10, name, way="soon") for name in "01"),
+    ]
+    run = Run(replace(scenario(3, events, more=len(joiners)), hosts=(0,) * 7))
+    run.run()
+    assert run.newest is not None
+    assert not {f"sim:{name}" for name in joiners}.isdisjoint(
+        member.address for member in run.newest.members
+    )
+
+
 # What `Run` asks for in the end, and what it does not.
 
 

@@ -47,6 +47,7 @@ class Noting:
         self.answers = False
         self.beats_version = 0
         self.lease = 0
+        self.unleased: tuple[int, ...] = ()
         self.deadline: int | None = None
         self.ear = None
         self.seen: list[tuple[int, str, object]] = []

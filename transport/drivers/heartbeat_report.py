@@ -57,7 +57,7 @@ class HeartbeatReport:
                 stack.lease,
                 window_of(detection),
                 [member for member in stack.beats if member.address in severed],
-                unleased(stack.me.address, stack.beats, informed),
+                unleased(stack.me.address, stack.beats, informed, stack.unleased),
             )
             if stack.answers and not stack.beats:
                 self._heartbeat.answer(stack.me.incarnation, stack.config.group)
@@ -91,8 +91,10 @@ class HeartbeatReport:
         self._given.clear()
 
 
-def unleased(own: str, members: Collection[Member], informed: bool) -> list[Member]:
-    """The members that never learn for certain that the one at the address `own` has ended (H13).
+def unleased(
+    own: str, members: Collection[Member], informed: bool, without: Collection[int] = ()
+) -> list[Member]:
+    """The members that never learn for certain that the one at the address `own` has ended (H13), and those `without`.
 
     On another host none does; on the same one in a TCP group, if they are `informed`: by a launcher's word, or by the
     near road, where processes pass pidfds.
@@ -100,6 +102,7 @@ def unleased(own: str, members: Collection[Member], informed: bool) -> list[Memb
     return [
         member
         for member in members
-        if not share_host(own, member.address)
+        if member.incarnation in without
+        or not share_host(own, member.address)
         or not (informed or member.address.startswith("unix:"))
     ]

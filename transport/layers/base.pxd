@@ -67,7 +67,8 @@ cdef class Core:
     cdef readonly object me         # this endpoint, a Member
     cdef public tuple beats         # the heartbeat peers of this endpoint, which it watches
     cdef public uint64_t lease      # key of the view in which beats grant leases; 0 for none
-    cdef public uint64_t beats_version  # changes when `beats` or `lease` does
+    cdef public tuple unleased      # incarnations of heartbeat peers to which beats grant none
+    cdef public uint64_t beats_version  # changes when `beats`, `lease` or `unleased` does
     cdef public bint rests          # others' silence matters only while this endpoint is held up (up_is_held_up)
     cdef public bint answers        # heartbeats of others are answered, though none may be sent
     cdef public object on_mark      # called with the name of each failpoint passed, or None

@@ -27,6 +27,7 @@ class Core:
     waiting: int
     beats: tuple[Member, ...]
     lease: int
+    unleased: tuple[int, ...]
     beats_version: int
     rests: bool
     answers: bool

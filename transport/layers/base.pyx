@@ -83,7 +83,7 @@ cdef class Core:
 
     def __cinit__(self, *args, **kwargs):
         self.out = Outbox()
-        self.beats = ()
+        self.beats = self.unleased = ()
         self.departed = ()
 
     def pass_failpoint(self, str step):

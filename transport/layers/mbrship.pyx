@@ -463,6 +463,7 @@ cdef class Mbrship(Layer):
                 self.others.say_gone(it.sender, self.core.now, has_left=self.leaves)
             case effects.Grant():
                 self.core.lease = self.key if it.granting and not self.core.rests else 0
+                self.core.unleased = it.without
                 self.core.beats_version += 1
             case effects.Wake():
                 if it.at < self.lease_at:

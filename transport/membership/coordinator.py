@@ -78,8 +78,8 @@ class Coordinator:
         self.machine = Machine("coordinator", CoordinatorState.IDLE, COORDINATOR, out)
         self.ballot: Ballot | None = None
         """This member's own ballot, while it leads one."""
-        self.granting = False
-        """Whether leases are granted to the others."""
+        self.grants = Grant(False)
+        """Whether leases are granted to the others, and to which not."""
         self.joining: dict[int, Member] = {}
         self.leaving: set[int] = set()
 
@@ -290,8 +290,15 @@ class Coordinator:
         ]
 
     def _leases_are_over(self, ballot: Ballot) -> bool:
-        """Whether no member that lives and has not accepted counts on being asked (`lease`)."""
-        return bool(ballot.reset) or all(map(self._lease_is_over, self._not_accepted(ballot)))
+        """Whether no member that lives and has not accepted counts on being asked (`lease`).
+
+        While it is not so, the others are granted leases again: all that can be decided here they have accepted.
+        """
+        left_out = [] if ballot.reset else self._not_accepted(ballot)
+        are_over = all(map(self._lease_is_over, left_out))
+        if not are_over and self.leases.by_beats and len(ballot.accepts) > 1:
+            self._grant(True, left_out)
+        return are_over
 
     def _lease_is_over(self, incarnation: int) -> bool:
         over_at = self.leases.over_at(incarnation)
@@ -434,12 +441,13 @@ class Coordinator:
 
     # Leases, and the view.
 
-    def _grant(self, granting: bool) -> None:
-        if granting != self.granting:
-            self.granting = granting
+    def _grant(self, granting: bool, without: Iterable[int] = ()) -> None:
+        grants = Grant(granting, tuple(without))
+        if grants != self.grants:
+            self.grants = grants
             if not granting:
                 self.leases.end(self.now, self._proposed_to())
-            self.out.append(Grant(granting))
+            self.out.append(grants)
 
     def _proposed_to(self) -> list[int]:
         if self.ballot is None:
@@ -449,9 +457,9 @@ class Coordinator:
 
     def leases_ended(self, granted: Iterable[tuple[int, int]]) -> bool:
         """The driver says when it last granted leases; True if that was asked for."""
-        if not self.granting:
+        if not self.grants.granting:
             self.leases.ended(granted)
-        return not self.granting
+        return not self.grants.granting
 
     def installed(self, view: View) -> None:
         """A new view; a member that wanted to leave, and may, asks again."""
@@ -467,7 +475,7 @@ class Coordinator:
 
     def grant_anew(self) -> None:
         """Leases of the view that is in force now."""
-        self.granting = False
+        self.grants = Grant(False)
         self._grant(True)
 
     def exited(self) -> None:

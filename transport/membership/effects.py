@@ -60,6 +60,8 @@ class Grant(Record):
     """Grant leases to the others of the view from here on, or no more."""
 
     granting: bool
+    without: tuple[int, ...] = ()
+    """Incarnations of those that get none all the same."""
 
 
 class Wake(Record):

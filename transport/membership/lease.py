@@ -6,11 +6,12 @@ is there can vouch that it decided nothing that is unknown there. That is what a
 
 *Granting.* Each heartbeat of a member L to a member X of its view V grants a lease: L decides on no
 view after V without the acceptance of X until `span` has passed since that beat was sent. A beat
-grants only if L had contact with X within `window`, and none grants while L proposes a value. As L installs V
+grants only if L had contact with X within `window`, and none grants while L proposes a value that X has not accepted. As L installs V
 it grants one to each member of V that is on its host: else it would be some beats until X has any.
 
 *Deciding.* A coordinator that has the acceptances of a quorum decides at once if all others of V
-have accepted or are certainly dead. Else it waits until its leases to the rest are over.
+have accepted or are certainly dead. Else it waits until its leases to the rest are over. Meanwhile it grants leases to those
+that have accepted, as it can decide on nothing else: if it ends right after that, they can vouch for it.
 
 *Vouching.* X knows of a beat from L that it was sent after X's own beat which it echoes, by X's own
 clock at `leased`. If X sees the end of L's process before `leased + span`, L was within its lease to
@@ -134,6 +135,11 @@ class Leases:
     def ended(self, granted: Iterable[tuple[int, int]]) -> None:
         """The driver grants none any more, and granted the last ones at these times, ns."""
         self._granted = dict(granted)
+
+    @property
+    def by_beats(self) -> bool:
+        """Whether beats may grant leases again: the last ones that they granted before are known."""
+        return self._granted is not None and not self.in_memory
 
     def over_at(self, incarnation: int) -> int | None:
         """When the last lease to a member is over, ns; None until that is known."""

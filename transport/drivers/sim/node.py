@@ -172,6 +172,8 @@ class Node:
         """Its heartbeat peers: since when, and when they were none."""
         self.leases: deque[tuple[int, int, Spans]] = deque(maxlen=LEASES_KEPT)
         """What its beats grant, and granted before: the key, since when, and when they did not."""
+        self.unleased: dict[int, Spans] = {}
+        """When they granted none to one process, by its incarnation."""
         self.cost = 0
         """What each input takes, ns: a slow processor."""
         self.links: list[End] = []
@@ -395,6 +397,11 @@ class Node:
             spans.end(self.world.now)
             self.beating[incarnation] = since, spans
         self._grant(self.stack.lease)
+        for incarnation in self.stack.unleased:
+            self.unleased.setdefault(incarnation, Spans()).begin(self.world.now)
+        for incarnation, spans in self.unleased.items():
+            if incarnation not in self.stack.unleased:
+                spans.end(self.world.now)
 
     def _grant(self, lease: int) -> None:
         """Grant this lease, or none, with each beat from now on."""

@@ -263,8 +263,9 @@ class World:
             return 0, 0
         _, beating = other.beating[node.incarnation]
         drawn = self._drawn(node, other, rng)
+        without = other.unleased.get(node.incarnation, Spans())
         for lease, since, ended in reversed(other.leases):
-            when = self._reached(node, other, drawn, beating, ended)
+            when = self._reached(node, other, drawn, beating, ended, without)
             # The first beat that grants it leaves at once, and answers one that came before it.
             at_once = beating.before(since) == since and when >= since - node.interval
             if when >= since or at_once:

@@ -209,6 +209,8 @@ def test_leases_are_granted_to_members_that_can_be_certain() -> None:
     assert leased("tcp:10.0.0.1:1", here, there, informed=False) == []
     assert leased("tcp:10.0.0.1:1", here, there, informed=True) == [here]
     assert leased("tcp:[fd00::1]:1", "tcp:[fd00::1]:2", informed=True) == ["tcp:[fd00::1]:2"]
+    members = [Member("unix:/b", 1), Member("unix:/c", 2)]
+    assert unleased("unix:/a", members, False, (2,)) == members[1:], "as the stack says"
 
 
 def test_many_late_processes_are_not_kept(end: End, tmp_path: Path) -> None:

@@ -507,6 +507,25 @@ def test_a_coordinator_decides_without_a_living_member_only_when_its_lease_is_ov
     assert port.views == [View(1, 2, ROUND, (A,), follows=FIRST)]
 
 
+def test_while_a_lease_is_waited_out_those_that_have_accepted_have_leases_again() -> None:
+    """Whatever a decides now, b has accepted; c is left out, and so are its leases."""
+    group = Group(A, B, C)
+    port = group["a"]
+    port.leased = {C.incarnation: 5_000}
+    group.crash("c")
+    group.suspect("ab", "c")
+    group.pass_on("a", "b")
+    group.pass_on("b", "a")
+    assert not port.granting, "it has proposed, and b has not accepted yet"
+    group.settle()
+    assert port.views == []
+    assert port.granting
+    assert port.unleased == (C.incarnation,)
+    port.receive(1, Promised(9 * ROUND | 1))
+    assert port.granting
+    assert port.unleased == (), "the ballot is given up"
+
+
 def test_a_coordinator_waits_for_no_lease_of_members_that_accept_or_are_dead() -> None:
     group = Group(A, B, C)
     group["a"].leased = {B.incarnation: 5_000, C.incarnation: 5_000}
