@@ -186,7 +186,7 @@ def describe_effect(effect: Effect, names: Mapping[int, str], view: View) -> str
 
 
 def _is_said(value: object) -> bool:
-    return value is not None and value != () and value != {} and value != b""
+    return value is not None and value is not False and value != () and value != {} and value != b""
 
 
 def ballot_text(ballot: int) -> str:

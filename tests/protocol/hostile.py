@@ -321,10 +321,11 @@ class Grammar:
             case "FLUSH_OK":
                 accepted = rng.choice((None, [self.ballot(), self.a_view(), self.cut()]))
                 return [self.ballot(), self.report(), accepted, self.dead(),
-                        rng.choice((0, 1, 2, 3)), self.maybe(True), self.near(1)]  # fmt: skip
+                        rng.choice((0, 1, 2, 3)), self.maybe(True), self.near(1),
+                        rng.random() < 0.5]  # fmt: skip
             case "PROPOSE":
                 return [self.ballot(), self.a_view(), self.cut()]
-            case "PROMISED" | "ACCEPT":
+            case "PROMISED" | "ACCEPT" | "CHOSEN":
                 return [self.ballot()]
             case "BLOCKED":
                 return [self.dead(), "rule"]

@@ -151,6 +151,21 @@ def test_the_leader_ends_as_the_lease_of_one_that_it_left_out_is_over(step: str)
     assert [member.address for member in run.newest.members] == ["sim:1"]
 
 
+def test_the_leader_ends_with_what_it_was_about_to_decide_and_so_does_the_one_that_it_left_out() -> (
+    None
+):
+    """1 alone is no majority, and knows nothing certain of 2. But 0 has said to it that the two of them are enough."""
+    events = [
+        Event("half", START, "0", "2"),
+        Event("pause", START + 1, "2", span=100 * D),
+        Event("crash", START + 1, "0", mark="V7", keep=0),
+        Event("crash", START + 3 * D, "2"),
+    ]
+    run = Run(replace(scenario(3, events), hosts=(0,) * 3))
+    assert not run.run().blocked
+    assert ends_of(run)["1"] is None
+
+
 def test_a_lease_that_is_for_others_does_not_let_one_go_on_that_was_left_out() -> None:
     """0 waits for the lease of 2, which lives, and only beats with it meanwhile.
 

@@ -48,6 +48,7 @@ from orcalike.transport.membership.lease import Leases
 from orcalike.transport.membership.messages import (
     Accept,
     Blocked,
+    Chosen,
     ControlMessage,
     Denied,
     Expelled,
@@ -267,16 +268,21 @@ class Agreement:
         self.coordinator.accept(self.known.position, accepted[0])
 
     def _died(self, incarnation: int, *, vouched: bool) -> None:
-        known, ballot = self.known, self.coordinator.ballot
+        known = self.known
         assert known.view is not None
         known.dead.add(incarnation)
         vouched = vouched or self.participant.holdings.vouches(incarnation)
-        if not vouched or incarnation in known.vouched:
-            return
-        known.vouched.add(incarnation)
+        if vouched and incarnation not in known.vouched:
+            known.vouched.add(incarnation)
+            self._report_again()
+
+    def _report_again(self) -> None:
+        """This member knows more than it has reported."""
+        known, participant, ballot = self.known, self.participant, self.coordinator.ballot
         if ballot is not None and known.position in ballot.reports:
-            ballot.note_vouched(known.position, known.vouched)
-        elif self.frozen and self.participant.coordinator != known.position:
+            ballot.note_own(known.vouched, chosen=participant.is_chosen)
+            self._out.append(Schedule())
+        elif self.frozen and participant.coordinator != known.position:
             self._out.append(Freeze())  # and the report is sent once more
 
     def _repeat(self, incarnation: int) -> None:
@@ -341,6 +347,10 @@ class Agreement:
                 self._proposed(position, message)
             case Accept(ballot=ballot):
                 self.coordinator.accept(position, ballot)
+            case Chosen(ballot=ballot) if ballot & MEMBERS_MAX - 1 == position:
+                self.participant.notified_chosen(ballot)
+                if ballot < self.participant.promised:
+                    self._report_again()
             case Blocked():
                 self.participant.notified_blocked(message)
             case Lost():

@@ -60,6 +60,7 @@ BELIEVED: dict[str, Standing] = {
     "PROMISED": Standing.POSITION,
     "PROPOSE": Standing.POSITION,
     "ACCEPT": Standing.POSITION,
+    "CHOSEN": Standing.POSITION,
     "BLOCKED": Standing.POSITION,
     "LOST": Standing.POSITION,
 }

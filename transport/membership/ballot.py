@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from collections.abc import Set as AbstractSet
 
 from orcalike.transport.application_state import State
-from orcalike.transport.degree import number_of
+from orcalike.transport.degree import MEMBERS_MAX, number_of
 from orcalike.transport.errors import ProtocolError
 from orcalike.transport.membership.messages import FlushOk, Value
 from orcalike.transport.membership.quorum import Ruling, rule_on
@@ -52,12 +52,16 @@ class Report(Record):
     """Incarnations of the dead that decided nothing in this view without its acceptance (`lease`)."""
     degree: int = 0
     """The least degree of 1 or more that it knows of (H2), or 0."""
+    chosen: bool = False
+    """Whether it knows that enough have accepted that value: no other can be decided on."""
 
     @classmethod
     def of(cls, message: FlushOk) -> Report:
         """As it was sent."""
         vouched = frozenset(message.vouched)
-        return cls(message.held, message.accepted, message.state, vouched, message.degree)
+        return cls(
+            message.held, message.accepted, message.state, vouched, message.degree, message.chosen
+        )
 
 
 class Ballot:
@@ -74,6 +78,8 @@ class Ballot:
         self.value: Value | None = None
         self.accepts: set[int] = set()
         """Positions."""
+        self.notified: set[int] = set()
+        """Those of them that know that there are enough."""
         self.reset = reset
         """The program has said to go on with so many members (A05); 0 if it has not."""
         self.refusal: Ruling | None = None
@@ -82,13 +88,19 @@ class Ballot:
     def note(self, position: int, report: Report) -> None:
         """A member reports; once more, perhaps: its state is whole now, or it saw a member die."""
         known = self.reports.setdefault(position, report)
-        state, vouched = max(known.state, report.state), known.vouched | report.vouched
-        if (state, vouched) != (known.state, known.vouched):
-            self.reports[position] = known.replace(state=state, vouched=vouched)
+        more = known.replace(
+            state=max(known.state, report.state),
+            vouched=known.vouched | report.vouched,
+            chosen=known.chosen or report.chosen,
+        )
+        if more != known:
+            self.reports[position] = more
 
-    def note_vouched(self, position: int, vouched: Iterable[int]) -> None:
-        """A member that has reported vouches for more of the dead."""
-        self.note(position, self.reports[position].replace(vouched=frozenset(vouched)))
+    def note_own(self, vouched: Iterable[int], *, chosen: bool) -> None:
+        """The coordinator, if it has reported itself, vouches for these now, or knows that its value is chosen."""
+        own = self.number & MEMBERS_MAX - 1
+        report = self.reports[own].replace(vouched=frozenset(vouched), chosen=chosen)
+        self.note(own, report)
 
     def ruling(self, positions: AbstractSet[int], dead: AbstractSet[int]) -> Ruling:
         """Whether the members at these positions may form the next view."""
@@ -126,9 +138,15 @@ class Ballot:
         accepted = [report.accepted for report in self.reports.values() if report.accepted]
         return max(accepted, key=_ballot_of)[1] if accepted else None
 
+    @property
+    def is_chosen(self) -> bool:
+        """Whether enough have accepted that value under another ballot, as a member has reported."""
+        chosen = [it.accepted[1] for it in self.reports.values() if it.chosen and it.accepted]
+        return bool(chosen) and self.bound_to() in chosen
+
     def may_propose(self, dead: AbstractSet[int]) -> Ruling:
-        """Whether enough have promised; if they are by the rule, it takes no reset to go on."""
-        ruling = self.ruling(self.reports.keys(), dead)
+        """Whether enough have promised, or had accepted; if they are by the rule, it takes no reset to go on."""
+        ruling = Ruling(True) if self.is_chosen else self.ruling(self.reports.keys(), dead)
         if ruling.granted or not self.reset:
             self.reset = 0
             return ruling
@@ -153,7 +171,8 @@ class Ballot:
         """Whether enough have accepted: after a reset, all that promised."""
         if self.reset:
             return self.accepts >= self.reports.keys()
-        return self.ruling(self.accepts, dead).granted
+        own = self.number & MEMBERS_MAX - 1
+        return (self.is_chosen and own in self.accepts) or self.ruling(self.accepts, dead).granted
 
     def awaited(self, out: Callable[[int], bool]) -> bool:
         """Whether a report is still to come from a member that is not `out`."""

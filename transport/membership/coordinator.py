@@ -27,6 +27,7 @@ from orcalike.transport.membership.knowledge import Knowledge
 from orcalike.transport.membership.lease import Leases
 from orcalike.transport.membership.messages import (
     Blocked,
+    Chosen,
     Denied,
     Expelled,
     Flush,
@@ -146,6 +147,7 @@ class Coordinator:
             State(self.holdings.has_state()),
             frozenset(self.known.vouched),
             self.holdings.degree_here(),
+            self.participant.is_chosen,
         )
         for other, member in enumerate(ballot.view.members):
             if other != position and member.incarnation not in self.known.dead:
@@ -292,13 +294,27 @@ class Coordinator:
     def _leases_are_over(self, ballot: Ballot) -> bool:
         """Whether no member that lives and has not accepted counts on being asked (`lease`).
 
-        While it is not so, the others are granted leases again: all that can be decided here they have accepted.
+        If it is not so, this member may end before it can decide: the others go on without it (`_wait_with`).
         """
         left_out = [] if ballot.reset else self._not_accepted(ballot)
         are_over = all(map(self._lease_is_over, left_out))
-        if not are_over and self.leases.by_beats and len(ballot.accepts) > 1:
-            self._grant(True, left_out)
+        if not are_over:
+            self._wait_with(ballot, left_out)
         return are_over
+
+    def _wait_with(self, ballot: Ballot, left_out: list[int]) -> None:
+        """Have those that have accepted know that they are enough, and grant them leases again.
+
+        This member can decide on nothing else.
+        """
+        for position in sorted(ballot.accepts - ballot.notified):
+            ballot.notified.add(position)
+            if position == self.known.position:
+                self.participant.notified_chosen(ballot.number)
+            else:
+                self.out.append(Send(position, Chosen(ballot.number)))
+        if self.leases.by_beats and len(ballot.accepts) > 1:
+            self._grant(True, left_out)
 
     def _lease_is_over(self, incarnation: int) -> bool:
         over_at = self.leases.over_at(incarnation)
@@ -408,6 +424,8 @@ class Coordinator:
             self._ask(position)
         elif ballot.value is not None and position not in ballot.accepts:
             self._propose_to(position)
+        elif position in ballot.notified:
+            self.out.append(Send(position, Chosen(ballot.number)))
         if ballot.refusal is not None and position in ballot.reports:
             self._notify_blocked(position, ballot.refusal)
 

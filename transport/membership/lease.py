@@ -11,7 +11,8 @@ it grants one to each member of V that is on its host: else it would be some bea
 
 *Deciding.* A coordinator that has the acceptances of a quorum decides at once if all others of V
 have accepted or are certainly dead. Else it waits until its leases to the rest are over. Meanwhile it grants leases to those
-that have accepted, as it can decide on nothing else: if it ends right after that, they can vouch for it.
+that have accepted, as it can decide on nothing else: if it ends right after that, they can vouch for it. They are notified as well
+that they are enough (CHOSEN), so that they can decide on that view if it ends before.
 
 *Vouching.* X knows of a beat from L that it was sent after X's own beat which it echoes, by X's own
 clock at `leased`. If X sees the end of L's process before `leased + span`, L was within its lease to

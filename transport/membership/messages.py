@@ -234,6 +234,8 @@ class FlushOk(ControlMessage):
     """Those of the dead that decided nothing in this view without its acceptance (`lease`)."""
     degree: int
     """The least degree of 1 or more that it knows of (H2), or 0."""
+    chosen: bool = False
+    """Whether it knows that enough have accepted that value (CHOSEN)."""
 
     def fields(self) -> list[Any]:
         """What follows the kind on the wire."""
@@ -241,7 +243,7 @@ class FlushOk(ControlMessage):
         if self.accepted is not None:
             ballot, (view, cut) = self.accepted
             accepted = [ballot, view.pack(), cut]
-        said = [list(self.dead), int(self.state), list(self.vouched), self.degree]
+        said = [list(self.dead), int(self.state), list(self.vouched), self.degree, self.chosen]
         return [self.ballot, self.held, accepted, *said]
 
     @classmethod
@@ -256,7 +258,8 @@ class FlushOk(ControlMessage):
                 0 | 1 | 2 | 3 as state,
                 [*vouched],
                 int(degree),
-            ] if 0 <= degree <= DEGREE_MAX:
+                bool(chosen),
+            ] if 0 <= degree <= DEGREE_MAX and (accepted or not chosen):
                 return cls(
                     ballot,
                     held,
@@ -265,6 +268,7 @@ class FlushOk(ControlMessage):
                     State(state),
                     _incarnations(vouched),
                     degree,
+                    chosen,
                 )
         return None
 
@@ -301,6 +305,14 @@ class Accept(ControlMessage):
     """A member has accepted what was proposed under this ballot."""
 
     kind = "ACCEPT"
+    types = (int,)
+    ballot: int
+
+
+class Chosen(ControlMessage):
+    """Enough have accepted what was proposed under this ballot: only the leases of others are not over yet."""
+
+    kind = "CHOSEN"
     types = (int,)
     ballot: int
 
@@ -455,7 +467,7 @@ KINDS: dict[str, type[ControlMessage]] = {
     each.kind: each
     for each in (
         *(Join, Denied, Nowhere, Taken, Inside, Leave),
-        *(Flush, Ship, FlushOk, Promised, Propose, Accept, Install, Blocked, Lost),
+        *(Flush, Ship, FlushOk, Promised, Propose, Accept, Chosen, Install, Blocked, Lost),
         *(Reset, ResetFailed),
         *(Waits, Alive, Slow, HeldUp, Here, Behind, Expelled, Gone),
     )

@@ -50,6 +50,8 @@ class Participant:
         self.accepted: tuple[int, Value] | None = None
         self.proposal: tuple[int, Value] | None = None
         """What is to be accepted as soon as its whole cut is here."""
+        self.is_chosen = False
+        """Whether enough have accepted what this member has: no other value can be decided on in this view."""
         self.deferred: dict[int, Flush] = {}
         """The last FLUSH of each position whose time has not come."""
         self.notice: events.WentOn | None = None
@@ -106,6 +108,7 @@ class Participant:
             State(self.holdings.has_state()),
             tuple(self.known.vouched),
             self.holdings.degree_here(),
+            self.is_chosen,
         )
         self.out.append(Send(position, answer))
 
@@ -120,13 +123,19 @@ class Participant:
         if self.proposal is None or not self.holdings.has_cut(self.proposal[1].cut):
             return False
         self.machine.change(ParticipantCause.CUT_HELD)
-        self.accepted, self.proposal = self.proposal, None
+        before, self.accepted, self.proposal = self.accepted, self.proposal, None
+        self.is_chosen &= before is not None and before[1] == self.accepted[1]  # but by a reset
         ballot, _ = self.accepted
         position = ballot & MEMBERS_MAX - 1
         if position == self.known.position:
             return True
         self.out.append(Send(position, Accept(ballot)))
         return False
+
+    def notified_chosen(self, ballot: int) -> None:
+        """The coordinator says that enough have accepted what was proposed under that ballot."""
+        if self.accepted is not None and self.accepted[0] == ballot:
+            self.is_chosen = True
 
     def repeat(self, position: int) -> None:
         """The coordinator at `position` can be reached anew: what was sent to it may be lost."""
@@ -165,5 +174,6 @@ class Participant:
         self.machine.change(ParticipantCause.INSTALLED)
         self.promised = self.highest = 0
         self.accepted = self.proposal = None
+        self.is_chosen = False
         self.deferred = {}
         self.notice = None

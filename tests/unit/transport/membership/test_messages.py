@@ -18,6 +18,7 @@ from orcalike.transport.membership.messages import (
     Alive,
     Behind,
     Blocked,
+    Chosen,
     ControlMessage,
     Denied,
     Expelled,
@@ -65,16 +66,17 @@ ON_THE_WIRE: list[tuple[ControlMessage, list[Any]]] = [
     (Ship(b"piece"), ["SHIP", b"piece"]),
     (Ship(b"piece", (1, 2, 3)), ["SHIP", [1, 2, 3], b"piece"]),
     (
-        FlushOk(1024, b"held", (1024, VALUE), (7,), State.EMPTY, (7,), 1),
-        ["FLUSH_OK", 1024, b"held", [1024, PACKED, b"cut"], [7], 1, [7], 1],
+        FlushOk(1024, b"held", (1024, VALUE), (7,), State.EMPTY, (7,), 1, True),
+        ["FLUSH_OK", 1024, b"held", [1024, PACKED, b"cut"], [7], 1, [7], 1, True],
     ),
     (
         FlushOk(1024, b"held", None, (), State.WHOLE, (), 0),
-        ["FLUSH_OK", 1024, b"held", None, [], 3, [], 0],
+        ["FLUSH_OK", 1024, b"held", None, [], 3, [], 0, False],
     ),
     (Promised(2048), ["PROMISED", 2048]),
     (Propose(1024, VALUE), ["PROPOSE", 1024, PACKED, b"cut"]),
     (Accept(1024), ["ACCEPT", 1024]),
+    (Chosen(1024), ["CHOSEN", 1024]),
     (Install(VIEW, b"cut"), ["INSTALL", PACKED, b"cut"]),
     (Blocked((7, 8), "too few"), ["BLOCKED", [7, 8], "too few"]),
     (Lost(7), ["LOST", 7]),
@@ -137,4 +139,4 @@ def test_what_no_member_lists_as_dead_is_left_out() -> None:
 @pytest.mark.parametrize("degree", [-1, 512, 2**40])
 def test_a_degree_that_none_can_be_is_refused(degree: int) -> None:
     with pytest.raises(ProtocolError):
-        unpack(["FLUSH_OK", 1024, b"held", None, [], 3, [], degree])
+        unpack(["FLUSH_OK", 1024, b"held", None, [], 3, [], degree, False])
