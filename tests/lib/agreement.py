@@ -72,6 +72,8 @@ class Port:
         self.unleased: tuple[int, ...] = ()
         self.alone: list[tuple[tuple[int, int, int], tuple[int, ...]]] = []
         """The views that it has ended without the acceptance of these, which may live."""
+        self.ending: set[int] = set()
+        """The members whose processes are at their end, as the kernel says."""
         self.vouched: set[int] = set()
         """The members of which the layers above know that they have not ended this view."""
         self.leases = Leases(1000)
@@ -108,6 +110,9 @@ class Port:
 
     def vouches(self, incarnation: int) -> bool:
         return incarnation in self.vouched
+
+    def is_ending(self, incarnation: int) -> bool:
+        return incarnation in self.ending
 
     def say_alone(self, left_out: tuple[int, ...]) -> None:
         assert self.agreement.view is not None

@@ -187,6 +187,17 @@ def test_a_lease_that_is_for_others_does_not_let_one_go_on_that_was_left_out() -
     )
 
 
+def test_a_group_is_not_said_to_be_blocked_by_ends_that_are_about_to_be_seen() -> None:
+    """0 and 1 end at once: 2 loses its links to both before the kernel has said all of it."""
+    events = [Event("crash", START, name) for name in "01"]
+    run = Run(replace(scenario(3, events), hosts=(0,) * 3))
+    states = []
+    run.on_change = lambda application, change: states.append((application.process, change.after))
+    assert not run.run().blocked
+    assert ("2", "DECIDED") in states
+    assert ("2", "SHORT_OF_REPORTS") not in states
+
+
 # What `Run` asks for in the end, and what it does not.
 
 

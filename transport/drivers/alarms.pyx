@@ -50,7 +50,8 @@ cdef class Alarms(Links):
         self.has_poller = True
 
     cdef int share_memory(self, Stack stack) except -1:
-        """Watch the stack's alarm, if it has one, and have it map what its peers offer."""
+        """Watch the stack's alarm, if it has one, and have it map what its peers offer, and ask about their processes."""
+        stack.processes = self.processes
         if stack.alarm is not None:
             self.shares_memory = True
             stack.descriptors = Descriptors(self.processes.files_of)

@@ -138,6 +138,11 @@ class PeerProcesses:
         process = self._of.get(incarnation)
         return process is not None and process.runs()
 
+    def is_ending(self, incarnation: int) -> bool:
+        """Whether the kernel says that the process of this peer is at its end, which will be seen; False if unknown."""
+        process = self._of.get(incarnation)
+        return process is not None and process.is_ending()
+
     def close(self) -> None:
         """Close every descriptor; the set is not used any more."""
         for process in self._of.values():

@@ -31,6 +31,9 @@ from orcalike.transport.stack import Stack
 RUNNING = frozenset("RSD")
 """Of the states in /proc/PID/stat: it runs or waits; the others are stopped, or at their end."""
 
+EXITING = 0x4
+"""Of the flags in /proc/PID/stat (PF_EXITING): set before the kernel closes a process's connections, which others see first."""
+
 
 WAITED_FOR = -1
 """In the place of a process's number: it has ended, and was waited for."""
@@ -89,11 +92,28 @@ class Process:
     def runs(self) -> bool:
         """Whether the kernel says that the process lives and is not stopped; False if unknown."""
         try:
-            pid = pid_of(self.fd)
-            state = _text_of(f"/proc/{pid}/stat").rpartition(")")[2].split()[0]
+            state, _ = self._look()
         except (OSError, ValueError, IndexError):
             return False  # it has ended, or is in a process namespace that is not seen from here
         return state in RUNNING and not self.has_ended()  # so the number was its own till now
+
+    def is_ending(self) -> bool:
+        """Whether the kernel says that the process ends, or has ended; False if unknown.
+
+        So it says of one, too, whose first thread has ended while others go on: that may last.
+        """
+        if self.has_ended():
+            return True
+        try:
+            _, flags = self._look()
+        except (OSError, ValueError, IndexError):
+            return self.has_ended()
+        return bool(flags & EXITING)
+
+    def _look(self) -> tuple[str, int]:
+        """Its state and its flags; raises OSError, ValueError or IndexError if they are not seen from here."""
+        fields = _text_of(f"/proc/{pid_of(self.fd)}/stat").rpartition(")")[2].split()
+        return fields[0], int(fields[6])
 
     def close(self) -> None:
         """Watch no more."""

@@ -72,6 +72,7 @@ cdef class Core:
     cdef public bint rests          # others' silence matters only while this endpoint is held up (up_is_held_up)
     cdef public bint answers        # heartbeats of others are answered, though none may be sent
     cdef public object on_mark      # called with the name of each failpoint passed, or None
+    cdef public object processes    # which processes of other members are at their end, by the kernel; or None
     cdef public object descriptors  # opens what other members of this host give, Descriptors; or None
     cdef public object alarm         # a pipe by which these wake this member, an Alarm; or None
     cdef uint64_t inputs            # how many there were

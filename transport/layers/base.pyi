@@ -2,6 +2,7 @@ from collections.abc import Callable, Collection, Iterator
 from typing import Any, ClassVar, Final, final
 
 from orcalike.transport.drivers.descriptors import Alarm, Descriptors
+from orcalike.transport.membership.holdings import Processes
 from orcalike.transport.view import Member, View
 from orcalike.transport.wire.message import Message
 
@@ -21,6 +22,7 @@ class Core:
     out: Outbox
     me: Member
     departed: tuple[Member, ...]
+    processes: Processes | None
     descriptors: Descriptors | None
     alarm: Alarm | None
     ear: Layer | None

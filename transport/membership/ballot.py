@@ -82,6 +82,8 @@ class Ballot:
         """Those of them that know that there are enough."""
         self.reset = reset
         """The program has said to go on with so many members (A05); 0 if it has not."""
+        self.ends_by: int | None = None
+        """Until when those that are missing and are at their end are waited for before it is refused, ns."""
         self.refusal: Ruling | None = None
         """Why it cannot go on, as was sent to the others."""
 

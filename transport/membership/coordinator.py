@@ -368,6 +368,8 @@ class Coordinator:
     def _block(self, ruling: Ruling) -> None:
         ballot = self.ballot
         assert ballot is not None
+        if self._awaits_ends(ballot, ruling):
+            return
         self.machine.change(CoordinatorCause.REFUSED)
         if ruling == ballot.refusal:
             return
@@ -377,6 +379,20 @@ class Coordinator:
             if position != self.known.position:
                 self._notify_blocked(position, ruling)
         self.out.append(ReportBlocked(ruling.missing, ruling.rule))
+
+    def _awaits_ends(self, ballot: Ballot, ruling: Ruling) -> bool:
+        """Whether a member that is missing will be seen to end in a moment: then it is not known yet whether the group is blocked.
+
+        Its connections are closed before. The kernel may take long over what else it had, so this has a bound.
+        """
+        if ballot.refusal is not None or not any(
+            self.holdings.is_ending(member.incarnation) for member in ruling.missing
+        ):
+            return False
+        if ballot.ends_by is None:
+            ballot.ends_by = self.now + self.leases.span
+            self.out.append(Wake(ballot.ends_by))
+        return self.now < ballot.ends_by
 
     def _notify_blocked(self, position: int, ruling: Ruling) -> None:
         missing = tuple(member.incarnation for member in ruling.missing)

@@ -1,4 +1,4 @@
-"""What the layers above hold of the view that ends, and make of it: the agreement asks, and changes nothing."""
+"""What is known outside of the agreement: what the layers above hold of the view that ends, and make of it. It asks, and changes nothing."""
 
 from __future__ import annotations
 
@@ -6,6 +6,13 @@ from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
     from orcalike.transport.view import View
+
+
+class Processes(Protocol):
+    """What the kernel says of the processes of other members."""
+
+    def is_ending(self, incarnation: int) -> bool:
+        """Whether that one is at its end, which will be seen; False if unknown."""
 
 
 class Holdings(Protocol):
@@ -32,6 +39,9 @@ class Holdings(Protocol):
     def vouches(self, incarnation: int) -> bool:
         """Whether a member whose process has ended has not ended this view without this one's acceptance."""
 
+    def is_ending(self, incarnation: int) -> bool:
+        """Whether the process of a member is at its end, as the kernel says, so that it will be seen to end."""
+
     def say_alone(self, left_out: tuple[int, ...]) -> None:
         """This member is about to decide, and these incarnations have not accepted, and may live."""
 
@@ -54,8 +64,19 @@ class Above(Protocol):
     def up_alone(self, left_out: tuple[int, ...], /) -> None: ...
 
 
+class Core(Protocol):
+    """What the layers of a stack share."""
+
+    @property
+    def processes(self) -> Processes | None:
+        """None if the driver watches none."""
+
+
 class Layer(Protocol):
     """The layer that the agreement belongs to."""
+
+    @property
+    def core(self) -> Core: ...
 
     @property
     def above(self) -> Above: ...
@@ -101,6 +122,11 @@ class HeldAbove:
     def vouches(self, incarnation: int) -> bool:
         """By what the dead member has left with the layer that orders."""
         return self._layer.above.up_vouches(incarnation)
+
+    def is_ending(self, incarnation: int) -> bool:
+        """By the driver, if it watches processes."""
+        processes = self._layer.core.processes
+        return processes is not None and processes.is_ending(incarnation)
 
     def say_alone(self, left_out: tuple[int, ...]) -> None:
         """By the layer that orders, if others can know it from there."""

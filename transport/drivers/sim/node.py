@@ -49,6 +49,9 @@ class NodeWorld(Protocol):
     def share_host(self, node: Node, other: Node) -> bool:
         """Whether two processes run on one host: only there a death is certain (H13)."""
 
+    def is_ending(self, node: Node, incarnation: int) -> bool:
+        """Whether a process has ended, which `node` will see."""
+
     def lives(self, node: Node, incarnation: int) -> bool:
         """Whether a process lives and is not stopped, by the word of the kernel that `node` asks."""
 
@@ -152,6 +155,7 @@ class Node:
         self.host = host
         self.address = f"sim:{name}"
         self.stack = stack
+        stack.processes = self
         self.incarnation = stack.me.incarnation
         self.born = world.now
         self.alive = True
@@ -193,6 +197,10 @@ class Node:
         self._alarms = Stream(world.seed, entity, "alarms")
         self._heard: dict[int, int] = {}
         self._beats_version = 0
+
+    def is_ending(self, incarnation: int) -> bool:
+        """What its stack asks of the kernel."""
+        return self.world.is_ending(self, incarnation)
 
     def __repr__(self) -> str:
         return (

@@ -147,6 +147,8 @@ class World:
                     end.open = False
                     end.peer.send(Down(why, dead=not by_word))
             if by_word:
+                for other in self.members.values():
+                    other.known.pop(node.incarnation, None)  # the kernel says nothing of it
                 self.tell_gone(node)
             else:
                 self._tell(node, soon=soon)
@@ -226,6 +228,11 @@ class World:
         if other is None or not self.share_host(node, other) or not other.alive or other.paused:
             return False
         return not (self.path(node.name, other.name).cut or self.path(other.name, node.name).cut)
+
+    def is_ending(self, node: Node, incarnation: int) -> bool:
+        """Whether a process that `node` knows has ended, and is seen to have: at once, or behind what is under way."""
+        other = node.known.get(incarnation)
+        return other is not None and self.share_host(node, other) and not other.alive
 
     def hang(self, node: Node, until: int | None = None) -> None:
         """Let a process do nothing but beat, until a time or until `resume`."""

@@ -32,6 +32,7 @@ from tests.lib.member_process import (
     peer_is_linked,
     stop,
 )
+from tests.lib.processes import until
 
 
 @pytest.mark.parametrize("seen", ["by itself", "with its end"])
@@ -387,6 +388,35 @@ def test_whether_a_process_runs(child: subprocess.Popen[bytes]) -> None:
     process.close()
     with Path(os.devnull).open() as file:
         assert not Process(file.fileno(), Stack.__new__(Stack), 1).runs()
+
+
+def test_whether_a_process_is_at_its_end(child: subprocess.Popen[bytes]) -> None:
+    process = Process(os.pidfd_open(child.pid), Stack.__new__(Stack), 1)
+    assert not process.is_ending()
+    child.send_signal(signal.SIGSTOP)
+    os.waitid(os.P_PID, child.pid, os.WSTOPPED)
+    assert not process.is_ending(), "it may go on"
+    child.kill()
+    os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOWAIT)
+    assert process.is_ending()
+    child.wait()
+    assert process.is_ending()
+    process.close()
+
+
+def test_a_process_is_at_its_end_before_it_has_ended() -> None:
+    """Its first thread has gone through all of its end, and the process lasts for as long as the other one."""
+    program = """
+import ctypes, platform, sys, threading
+threading.Thread(target=sys.stdin.read).start()
+ctypes.CDLL(None).syscall({"x86_64": 60, "aarch64": 93}[platform.machine()], 0)  # exit(2)
+"""
+    started = subprocess.Popen([sys.executable, "-c", program], stdin=subprocess.PIPE)
+    with killed_at_the_end(started) as child:
+        process = Process(os.pidfd_open(child.pid), Stack.__new__(Stack), 1)
+        until(process.is_ending)
+        assert not process.has_ended()
+        process.close()
 
 
 def test_a_process_runs_under_any_name() -> None:
