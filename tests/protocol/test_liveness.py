@@ -198,6 +198,19 @@ def test_a_group_is_not_said_to_be_blocked_by_ends_that_are_about_to_be_seen() -
     assert ("2", "SHORT_OF_REPORTS") not in states
 
 
+@pytest.mark.parametrize("one_host", [True, False])
+def test_of_members_that_have_ended_no_peer_is_kept(one_host: bool) -> None:
+    """2 and 3 come and are killed, each at an address of its own."""
+    events = [
+        *(Event("join", START + number * 4 * D, str(number)) for number in (2, 3)),
+        *(Event("crash", START + (number * 4 + 2) * D, str(number)) for number in (2, 3)),
+    ]
+    run = Run(replace(scenario(2, events, more=2), hosts=(0,) * 4 if one_host else ()))
+    assert not run.run().blocked
+    for name, other in ("01", "10"):
+        assert run.current[name].stack.dump()["COM"]["peers"].keys() == {f"sim:{other}"}
+
+
 # What `Run` asks for in the end, and what it does not.
 
 
