@@ -16,8 +16,12 @@ from __future__ import annotations
 from collections.abc import Container, Iterable
 from typing import TYPE_CHECKING, Protocol
 
+from orcalike.transport.degree import MEMBERS_MAX
 from orcalike.transport.membership.messages import ControlMessage, Expelled, Gone
 from orcalike.transport.view import Member, View
+
+SOUGHT_MAX = MEMBERS_MAX
+"""Members that are sought, the last ones: after a reset they may be for as long as the group lasts."""
 
 SOUGHT = 4
 """Times D for which a member that was left out is sought, beyond the longest silence that the detector excuses."""
@@ -56,13 +60,18 @@ class LeftBehind:
 
     def left_out(self, member: Member, now: int) -> None:
         """This member leads a view without `member`, which may live."""
-        self._members[member.incarnation] = member, now + self._sought_for
+        self._note(member, now + self._sought_for)
 
     def reset(self, before: View, view: View, dead: Container[int]) -> None:
         """`view` goes on by a reset without some of `before`."""
         for member in before.members:
             if view.position(member.incarnation) < 0 and member.incarnation not in dead:
-                self._members[member.incarnation] = member, None
+                self._note(member, None)
+
+    def _note(self, member: Member, until: int | None) -> None:
+        self._members[member.incarnation] = member, until
+        if len(self._members) > SOUGHT_MAX:
+            del self._members[next(iter(self._members))]
 
     def seek(self, position: int, now: int) -> None:
         """Seek those whose time is not over; `position` is this member's, -1 outside of the group."""

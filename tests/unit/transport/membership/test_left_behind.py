@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from orcalike.transport.membership.left_behind import SOUGHT, LeftBehind
+from orcalike.transport.membership.left_behind import SOUGHT, SOUGHT_MAX, LeftBehind
 from orcalike.transport.membership.messages import ControlMessage, Expelled, Gone
 from orcalike.transport.view import Member, View
 
@@ -54,6 +54,17 @@ def test_those_of_a_reset_are_sought_by_the_oldest_until_they_are_out_or_dead() 
     assert port.sought == [B]
     left.forget(B.incarnation, 0, 100 * D)
     assert port.sought == []
+
+
+def test_only_the_last_ones_are_sought() -> None:
+    """A group that is reset again and again, each time without others."""
+    port = Port()
+    left = LeftBehind(port, D, SILENCE_TIMES)
+    others = [Member(f"sim:{number}", number, number) for number in range(1, SOUGHT_MAX + 2)]
+    left.reset(View(1, 5, 0, (A, *others[:-1])), View(2, 6, 0, (A,)), ())
+    left.left_out(others[-1], 0)
+    left.seek(0, 1)
+    assert port.sought == others[1:]
 
 
 def test_a_later_endpoint_at_the_address_is_not_sought() -> None:
