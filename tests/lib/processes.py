@@ -131,7 +131,7 @@ class Process:
         """End it with SIGKILL, and close its pipes."""
         self.process.kill()
         self.process.wait(DEADLINE)
-        for stream in (self.process.stdin, self.process.stdout):
+        for stream in (self.process.stdin, self.process.stdout, self.process.stderr):
             if stream is not None:
                 with contextlib.suppress(OSError):
                     stream.close()

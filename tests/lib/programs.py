@@ -11,6 +11,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from tests.lib import warm
 from tests.lib.network import Host
 from tests.lib.processes import DEADLINE, Facts, Process
 
@@ -47,13 +48,20 @@ def complaints(errors: str) -> str:
 class Program(Process):
     """A program under way, which logs to stderr."""
 
+    def __init__(self, process: warm.Fork | subprocess.Popen[str], errors: Path) -> None:
+        self.process = process  # type: ignore[assignment]  # a fork has what is used of it
+        self.errors = errors
+
     def complaints(self) -> str:
         """Its stderr without what is no error."""
         return complaints(self.stderr())
 
 
 class Programs:
-    """Starts the programs, which meet in the test's own directory."""
+    """Starts the programs, which meet in the test's own directory.
+
+    They are forks of a process that has loaded orcalike, unless they are to have variables that Python reads as it starts.
+    """
 
     def __init__(self, directory: Path) -> None:
         self.directory = directory
@@ -74,9 +82,12 @@ class Programs:
 
     def python(self, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
         """Python with these arguments, to the end."""
+        arguments = tuple(map(self.path, arguments))
+        variables = self.environment | environment
+        if not _are_read_by_python(environment):
+            return warm.python(*arguments, env=variables)
         options: dict[str, Any] = {"capture_output": True, "text": True, "timeout": DEADLINE}
-        command = [sys.executable, *map(self.path, arguments)]
-        return subprocess.run(command, check=False, env=self.environment | environment, **options)
+        return subprocess.run([sys.executable, *arguments], check=False, env=variables, **options)
 
     def facts(self, *arguments: str, **environment: str) -> list[Facts]:
         """What the ranks of a run that must end well print, by rank."""
@@ -87,7 +98,12 @@ class Programs:
 
     def start(self, *arguments: str, **environment: str) -> Program:
         """Python with these arguments, under way; ended with the test."""
-        return self._start([sys.executable, *map(self.path, arguments)], environment)
+        arguments = tuple(map(self.path, arguments))
+        if _are_read_by_python(environment):
+            return self._start([sys.executable, *arguments], environment)
+        errors, variables = self._errors(), self.environment | environment
+        fork = warm.Fork(*arguments, env=variables, has_input=False, errors=errors)
+        return self._started(Program(fork, errors))
 
     def start_on(self, host: Host, *arguments: str, **environment: str) -> Program:
         """The same on another host."""
@@ -100,9 +116,18 @@ class Programs:
         return self._start(command, environment)
 
     def _start(self, command: list[str], environment: dict[str, str]) -> Program:
-        errors = self.directory / f"stderr{len(self.started)}"
-        self.started.append(Program(command, errors, env=self.environment | environment))
-        return self.started[-1]
+        errors = self._errors()
+        pipe, variables = subprocess.PIPE, self.environment | environment
+        with errors.open("w") as file:
+            process = subprocess.Popen(command, stdout=pipe, stderr=file, text=True, env=variables)
+        return self._started(Program(process, errors))
+
+    def _errors(self) -> Path:
+        return self.directory / f"stderr{len(self.started)}"
+
+    def _started(self, program: Program) -> Program:
+        self.started.append(program)
+        return program
 
     def path(self, argument: str) -> str:
         """The path of a program; other arguments stay as they are."""
@@ -116,3 +141,8 @@ class Programs:
         """End what still runs."""
         for each in self.started:
             each.kill()
+
+
+def _are_read_by_python(environment: dict[str, str]) -> bool:
+    """Whether an interpreter would have these variables from its start."""
+    return any(name.startswith("PYTHON") for name in environment)

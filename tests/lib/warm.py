@@ -29,6 +29,8 @@ from tests.lib.processes import DEADLINE, is_readable
 
 MESSAGE = 1 << 17
 """Bytes of a request: arguments and environment."""
+READ_AT_THE_START = ("PYTHONHASHSEED", "PYTHONUNBUFFERED")
+"""Variables that an interpreter has from its start: the process that forks is started with the same."""
 
 
 def python(
@@ -67,12 +69,17 @@ class Fork:
         cwd: str | Path | None = None,
         env: Mapping[str, str] | None = None,
         has_input: bool = True,
+        errors: Path | None = None,
     ) -> None:
-        """Start it; its standard files are pipes, but its stdin is empty if it has no input."""
+        """Start it; its standard files are pipes, but its stdin is empty if it has no input.
+
+        With `errors` its stderr is that file, which is made.
+        """
+        environment = dict(os.environ if env is None else env)
         request = {
             "arguments": list(map(str, arguments)),
             "directory": str(cwd or Path.cwd()),
-            "environment": dict(os.environ if env is None else env),
+            "environment": environment,
         }
         self._outcome, outcome = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         pipes = [os.pipe() for _ in range(3)]
@@ -82,7 +89,11 @@ class Fork:
         if not has_input:
             os.close(theirs[1])
             theirs[1] = os.open(os.devnull, os.O_RDONLY)
-        socket.send_fds(_server().connection, [json.dumps(request).encode()], theirs)
+        if errors is not None:
+            os.close(theirs[3])
+            theirs[3] = os.open(errors, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o666)
+        server = _server(*(environment.get(name) for name in READ_AT_THE_START))
+        socket.send_fds(server.connection, [json.dumps(request).encode()], theirs)
         outcome.close()
         for descriptor in theirs[1:]:
             os.close(descriptor)
@@ -108,7 +119,7 @@ class Fork:
     def poll(self) -> int | None:
         """Its exit code, if it has ended."""
         if self.returncode is None and is_readable(self._outcome.fileno(), 0):
-            self.returncode = int(self._outcome.recv(MESSAGE))
+            self.wait()
         return self.returncode
 
     def wait(self, timeout: float = DEADLINE) -> int:
@@ -116,6 +127,7 @@ class Fork:
         if self.returncode is None:
             self._outcome.settimeout(timeout)
             self.returncode = int(self._outcome.recv(MESSAGE))
+            self._outcome.close()
         return self.returncode
 
     def send_signal(self, number: int) -> None:
@@ -133,7 +145,7 @@ class Fork:
     def __exit__(self, *exception: object) -> None:
         self.kill()
         self.wait()
-        for file in (self.stdin, self.stdout, self.stderr, self._outcome):
+        for file in (self.stdin, self.stdout, self.stderr):
             with contextlib.suppress(BrokenPipeError):
                 file.close()
 
@@ -144,12 +156,12 @@ class Server:
     It is there for all tests, and so it is not one of the processes that no test may leave behind.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, variables: dict[str, str]) -> None:
         self.connection, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         theirs.set_inheritable(True)
         with theirs, open(os.devnull, "r+b") as null:
             command = [sys.executable, "-c", "import tests.lib.warm as it; it.main()"]
-            environment = os.environ | {"PYTHONPATH": str(Path(__file__).parents[2])}
+            environment = os.environ | {"PYTHONPATH": str(Path(__file__).parents[2])} | variables
             self.pid = os.posix_spawn(
                 sys.executable,
                 [*command, str(theirs.fileno())],
@@ -166,8 +178,9 @@ class Server:
 
 
 @cache
-def _server() -> Server:
-    return Server()
+def _server(*values: str | None) -> Server:
+    variables = zip(READ_AT_THE_START, values, strict=True)
+    return Server({name: value for name, value in variables if value is not None})
 
 
 # In the process that forks
@@ -178,7 +191,12 @@ def main() -> None:
     import orcalike.cli.chaos
     import orcalike.cli.check_history
     import orcalike.cli.run
-    import orcalike.group  # noqa: F401
+    import orcalike.declare.registration
+    import orcalike.environments.finding
+    import orcalike.group
+    import orcalike.objects.counters
+    import orcalike.session.joining
+    import orcalike.transport.drivers.mapped_order  # noqa: F401
 
     gc.freeze()
     begin(serve(socket.socket(fileno=int(sys.argv[1]))))
