@@ -27,6 +27,7 @@ import os
 import select
 import signal
 import sys
+from collections.abc import Sequence
 from importlib.machinery import SourceFileLoader
 from types import CodeType, FrameType, ModuleType, TracebackType
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -127,6 +128,8 @@ def _be_template(line: int) -> CodeType | None:
         with contextlib.suppress(Exception):  # each rank says what it is
             code = _compiled(_find_file(sys.argv[1]))
             _load_if_named(code)
+    if "orcalike.group" in sys.modules and ":ORDER:" in os.environ["ORCALIKE_STACK"]:
+        importlib.import_module("orcalike.transport.layers.order")
     if len(os.listdir("/proc/self/task")) > 1:  # a thread would be in none of the ranks
         os._exit(0)
     requests.send(b"ready")
@@ -360,21 +363,26 @@ def _run(code: CodeType, main_module: ModuleType) -> None:
 
 def _load_if_named(code: CodeType) -> None:
     if any(name.partition(".")[0] == "orcalike" for name in code.co_names):
-        _load_orcalike()
+        _load_orcalike(code.co_names)
 
 
-def _load_orcalike() -> None:
-    """Load what a member needs, before there is any object of the program's own.
+def _load_orcalike(names: Sequence[str] = ()) -> None:
+    """Load what a member needs, and of what is loaded as it is used (`lazy_names`) all that the program names.
 
-    All that exists by now lasts as long as the process. Collections that went through it, some
-    of them as Python ends, took a fifth of what an empty member costs.
+    There is no object of the program's own yet. All that exists by now lasts as long as the process. Collections that
+    went through it, some of them as Python ends, took a fifth of what an empty member costs.
     """
     if "orcalike.group" in sys.modules:
         return
     gc.disable()
     with contextlib.suppress(Exception):  # the program's own import says why
-        importlib.import_module("orcalike.group")
-        importlib.import_module("orcalike.declare.registration")
+        for needed in ("orcalike.session.joining", "orcalike.declare.registration"):
+            importlib.import_module(needed)
+        for package in ("orcalike", "orcalike.objects"):
+            if package in names:
+                module = importlib.import_module(package)
+                for name in filter(module.__all__.__contains__, names):
+                    getattr(module, name)
     gc.freeze()
     gc.enable()
 

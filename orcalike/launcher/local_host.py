@@ -122,7 +122,10 @@ class LocalHost:
         Raises OSError if the system has no room for it.
         """
         if ranks > 1:
-            launcher = {"ORCALIKE_LAUNCHER": str(os.getpid())}
+            launcher = {
+                "ORCALIKE_LAUNCHER": str(os.getpid()),
+                "ORCALIKE_STACK": self.plan.stack,
+            }
             environment = self._inherited(ranks) | dict(self.plan.environment) | launcher
             self._template = Template(self._command(), environment, self.plan.directory)
             self._to_fork = ranks

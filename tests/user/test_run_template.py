@@ -97,6 +97,20 @@ def test_several_are_forked_from_it_and_one_alone_is_not(cli: Cli) -> None:
         assert printed == [f"[{rank}] {found}" for rank in range(count)], result.stderr
 
 
+def test_what_the_program_names_is_loaded_in_it(cli: Cli) -> None:
+    """No rank takes the time to load it again; what no line names is not loaded."""
+    noted = "import os, sys\ndef note():\n sys.at_fork = {*sys.modules}\n"
+    site = with_site(cli, noted + "os.register_at_fork(after_in_child=note)")
+    program = cli.write(
+        """
+        from orcalike.objects import Queue
+        print(*[f"orcalike.objects.{name}" in sys.at_fork for name in ("queues", "topics")])
+        """
+    )
+    result = cli.run("-n", "2", program, env=site)
+    assert sorted(result.stdout.splitlines()) == ["[0] True False", "[1] True False"], result.stderr
+
+
 def with_site(cli: Cli, source: str) -> dict[str, str]:
     """The environment, in which each interpreter runs this first; `is_template` says whether it is one."""
     folder = cli.directory / "site"
