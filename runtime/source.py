@@ -10,9 +10,9 @@ from __future__ import annotations
 import ast
 import functools
 import linecache
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator
 from types import CodeType, FunctionType
-from typing import TYPE_CHECKING, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, cast
 
 FunctionSyntax: TypeAlias = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     class Hash(Protocol):
         """What `hashlib` makes."""
 
-        def update(self, data: bytes, /) -> None: ...
+        def update(self, data: bytes | bytearray, /) -> None: ...
 
 
 def syntax(function: FunctionType) -> FunctionSyntax | None:
@@ -37,18 +37,33 @@ def syntax(function: FunctionType) -> FunctionSyntax | None:
     lines = linecache.getlines(code.co_filename, function.__globals__)
     if not lines:
         return None
-    return _functions("".join(lines)).get((code.co_firstlineno, code.co_name))
+    return _functions(code.co_filename, lines).get((code.co_firstlineno, code.co_name))
 
 
-@functools.lru_cache(maxsize=8)
-def _functions(source: str) -> dict[tuple[int, str], FunctionSyntax]:
-    """Each function of a file by its first line (a decorator's, as in `co_firstlineno`)."""
+Functions: TypeAlias = dict[tuple[int, str], FunctionSyntax]
+"""Each function of a file by its first line (a decorator's, as in `co_firstlineno`) and its name."""
+_parsed: dict[str, tuple[list[str], Functions]] = {}
+"""The functions of some files, with the lines that they were parsed from: `linecache` has another list when it reads a file again."""
+_PARSED_MAX = 8
+
+
+def _functions(file: str, lines: list[str]) -> Functions:
+    known = _parsed.get(file)
+    if known is None or known[0] is not lines:
+        _parsed.pop(file, None)
+        if len(_parsed) == _PARSED_MAX:
+            del _parsed[next(iter(_parsed))]
+        known = _parsed[file] = lines, _functions_in("".join(lines))
+    return known[1]
+
+
+def _functions_in(source: str) -> Functions:
     try:
         tree = ast.parse(source)
     except (SyntaxError, ValueError):
         return {}
-    found: dict[tuple[int, str], FunctionSyntax] = {}
-    for node in ast.walk(tree):
+    found: Functions = {}
+    for node in walk(tree):
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
             first = min(line.lineno for line in [node, *node.decorator_list])
             found[first, node.name] = node
@@ -57,16 +72,59 @@ def _functions(source: str) -> dict[tuple[int, str], FunctionSyntax]:
     return found
 
 
+def walk(*nodes: ast.AST) -> list[ast.AST]:
+    """Pieces of syntax with all that is in them, breadth first, but for operators and contexts.
+
+    `ast.walk` takes thrice as long, which is most of what it takes to declare a class.
+    """
+    found = list(nodes)
+    for node in found:  # it grows
+        found += children(node)
+    return found
+
+
+def children(node: ast.AST) -> list[ast.AST]:
+    """What a piece of syntax is made of, but for operators and contexts."""
+    found: list[ast.AST] = []
+    for field in _fields_of_nodes(cast(Hashable, type(node))):
+        part = getattr(node, field, None)
+        if isinstance(part, list):
+            found += [each for each in part if isinstance(each, ast.AST)]
+        elif isinstance(part, ast.AST):
+            found.append(part)
+    return found
+
+
+@functools.cache
+def _fields_of_nodes(kind: Any) -> tuple[str, ...]:
+    """The fields that are looked into; most nodes are names, attributes and constants, which have none or one."""
+    if kind in (ast.Name, ast.Constant):
+        return ()
+    return tuple(field for field in kind._fields if field not in _WITHOUT_NODES)
+
+
+_WITHOUT_NODES = frozenset(
+    {
+        *("arg", "asname", "attr", "conversion", "ctx", "id", "is_async", "kind", "level"),
+        *("module", "op", "ops", "rest", "simple", "type_comment"),
+    }
+)
+
+
 def update_digest(digest: Hash, function: FunctionType) -> None:
     """Adds a function's parameters and body to a digest, without its docstring (design 7)."""
     node = syntax(function)
     if node is None:
-        parts = _code_parts(function.__code__, function.__doc__)
+        parts = [*_code_parts(function.__code__, function.__doc__)]
     else:
-        parts = _node_parts([node.args, _returns(node), _body(node)])
+        parts = []
+        _add_parts([node.args, _returns(node), _body(node)], parts)
+    framed = bytearray()
     for part in parts:
         data = part.encode("utf-8", "surrogatepass")
-        digest.update(len(data).to_bytes(4, "little") + data)
+        framed += len(data).to_bytes(4, "little")
+        framed += data
+    digest.update(framed)
 
 
 def _returns(node: FunctionSyntax) -> ast.expr | None:
@@ -81,14 +139,14 @@ def _body(node: ast.AST) -> list[ast.stmt] | ast.expr:
     return node.body if ast.get_docstring(node, clean=False) is None else node.body[1:]
 
 
-def _node_parts(value: object) -> Iterator[str]:
+def _add_parts(value: object, parts: list[str]) -> None:
     """A tree in prefix order.
 
     Fields that are empty are left out: versions of Python differ in those that they have
     (`type_params` came with 3.12), and members may run different versions.
     """
     if isinstance(value, ast.AST):
-        yield f"({type(value).__name__}"
+        parts.append(f"({type(value).__name__}")
         for field in value._fields:
             child = getattr(value, field, None)
             if field == "body" and isinstance(
@@ -96,16 +154,16 @@ def _node_parts(value: object) -> Iterator[str]:
             ):
                 child = _body(value)
             if child is not None and child != []:
-                yield field
-                yield from _node_parts(child)
-        yield ")"
+                parts.append(field)
+                _add_parts(child, parts)
+        parts.append(")")
     elif isinstance(value, list):
-        yield "["
+        parts.append("[")
         for item in value:
-            yield from _node_parts(item)
-        yield "]"
+            _add_parts(item, parts)
+        parts.append("]")
     else:
-        yield repr(value)
+        parts.append(repr(value))
 
 
 def _code_parts(code: CodeType, doc: str | None) -> Iterator[str]:

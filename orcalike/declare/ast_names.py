@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import ast
-from collections import deque
 from collections.abc import Iterable, Iterator
+
+from orcalike.runtime.source import children
 
 
 def root(node: ast.expr) -> tuple[ast.expr, list[str]]:
@@ -25,13 +26,14 @@ def parameters(arguments: ast.arguments) -> list[ast.arg]:
 
 def bound(body: Iterable[ast.AST]) -> Iterator[str]:
     """The names that a function's body binds; a comprehension's count as the function's own."""
-    nodes = deque(body)
+    nodes = list(body)
     outside: set[str] = set()
     names: set[str] = set()
-    while nodes:
-        node = nodes.popleft()
+    for node in nodes:  # it grows
         inside = True
         match node:
+            case ast.expr() if type(node) not in _MAY_BIND:
+                pass
             case ast.Name(id=name, ctx=ast.Store() | ast.Del()):
                 names.add(name)
             case (
@@ -54,8 +56,12 @@ def bound(body: Iterable[ast.AST]) -> Iterator[str]:
             case ast.MatchMapping(rest=str(name)):
                 names.add(name)
         if inside:
-            nodes.extend(ast.iter_child_nodes(node))
+            nodes += children(node)
     yield from names - outside
+
+
+_MAY_BIND = frozenset({ast.Name, ast.Lambda})
+"""Of expressions: most nodes are none of these."""
 
 
 def calls(node: ast.Call, name: str) -> bool:

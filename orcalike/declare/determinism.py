@@ -43,7 +43,7 @@ from orcalike.declare.set_expressions import Sets, attributes_assigned
 from orcalike.declare.subject import Subject, finding, method_subject, title
 from orcalike.runtime.moment import now
 from orcalike.runtime.operation import Operation
-from orcalike.runtime.source import FunctionSyntax, syntax
+from orcalike.runtime.source import FunctionSyntax, children, syntax
 
 # inspect's CO_GENERATOR, CO_COROUTINE and CO_ASYNC_GENERATOR, without its import, which takes long.
 GENERATOR, COROUTINE, ASYNC_GENERATOR = 0x20, 0x80, 0x200
@@ -142,6 +142,11 @@ class _Visitor(ast.NodeVisitor):
     def is_unchecked(self, node: ast.AST) -> bool:
         file = self.subject.function.__code__.co_filename
         return _UNCHECKED in linecache.getline(file, getattr(node, "lineno", 0))
+
+    def generic_visit(self, node: ast.AST) -> None:
+        """Go through what it is made of: of operators and contexts there is nothing to find."""
+        for child in children(node):
+            self.visit(child)
 
     # Scopes.
 

@@ -11,6 +11,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator
 
 from orcalike.declare.ast_names import parameters
+from orcalike.runtime.source import walk
 
 _VIEWS = frozenset({"get", "values", "items", "setdefault", "keys"})
 """Methods that give what lies in a container, and no copy of it."""
@@ -27,8 +28,10 @@ def assignments(node: ast.AST) -> dict[str, list[ast.expr | None]]:
 
 
 def _pairs(node: ast.AST) -> Iterator[tuple[ast.expr, ast.expr | None]]:
-    for each in ast.walk(node):
+    for each in walk(node):
         match each:
+            case ast.expr() if not isinstance(each, ast.NamedExpr | ast.Lambda):
+                pass
             case ast.Assign(targets=targets, value=value):
                 for target in targets:
                     yield target, value

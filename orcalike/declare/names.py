@@ -15,7 +15,7 @@ from orcalike.declare.forbidden_names import (
     reason_against,
 )
 from orcalike.declare.name_aliases import assignments, is_part, parts_of
-from orcalike.runtime.source import FunctionSyntax
+from orcalike.runtime.source import FunctionSyntax, walk
 
 MISSING = object()
 """The value of a name that has none yet, or none that can be known."""
@@ -28,7 +28,8 @@ class Names:
     """
 
     def __init__(self, function: FunctionType, node: FunctionSyntax, owned: frozenset[str]) -> None:
-        self.owned = owned - set(bound(_body(node)))
+        self._outermost = node, frozenset(bound(_body(node)))
+        self.owned = owned - self._outermost[1]
         """A method that rebinds `self` is looked at no further in that respect."""
         self.assigned = assignments(node)
         self.parts = parts_of(self.assigned, self.owned.__contains__)
@@ -40,8 +41,9 @@ class Names:
 
     def enter(self, node: FunctionSyntax) -> None:
         """The body of a function begins; `leave` when it ends."""
-        own = {arg.arg for arg in parameters(node.args)}
-        self._scopes.append(own | set(bound(_body(node))))
+        outermost, names = self._outermost
+        own = names if node is outermost else bound(_body(node))
+        self._scopes.append({arg.arg for arg in parameters(node.args)}.union(own))
 
     def leave(self) -> None:
         """The body of a function ends."""
@@ -120,7 +122,7 @@ class Names:
         """Why what a global is made from may not be used; None if it may."""
         scopes, self._scopes = self._scopes, []
         try:
-            for node in ast.walk(expression):
+            for node in walk(expression):
                 if isinstance(node, ast.Call) and isinstance(node.func, ast.Name | ast.Attribute):
                     target = self.resolve(node.func)
                 elif isinstance(node, ast.Attribute):

@@ -12,6 +12,7 @@ from types import FunctionType, ModuleType
 
 import orcalike.runtime
 import orcalike.transport
+from orcalike.runtime.source import walk
 
 _INSTALLED = tuple(
     {
@@ -92,24 +93,20 @@ def _assigned(tree: ast.Module) -> Iterator[tuple[str, ast.expr]]:
 def _changes(tree: ast.Module) -> dict[str, str]:
     """Globals that functions of a module assign or change, and the line where."""
     found: dict[str, str] = {}
-    for function in ast.walk(tree):
+    for function in walk(tree):
         if not isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef):
             continue
-        local = {arg.arg for arg in ast.walk(function.args) if isinstance(arg, ast.arg)}
+        nodes = walk(function)
+        local = {arg.arg for arg in walk(function.args) if isinstance(arg, ast.arg)}
         stored = {
             node.id
-            for node in ast.walk(function)
+            for node in nodes
             if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
         }
-        declared = {
-            name
-            for node in ast.walk(function)
-            if isinstance(node, ast.Global)
-            for name in node.names
-        }
+        declared = {name for node in nodes if isinstance(node, ast.Global) for name in node.names}
         for name in declared & stored:
             found.setdefault(name, f"{function.name} assigns it (line {function.lineno})")
-        for node in ast.walk(function):
+        for node in nodes:
             changed = _changed_name(node)
             if changed is not None and changed not in local and changed not in stored - declared:
                 found.setdefault(changed, f"{function.name} changes it (line {node.lineno})")  # type: ignore[attr-defined]

@@ -8,7 +8,7 @@ from collections.abc import Hashable, Iterator, Mapping
 from types import FunctionType
 from typing import Any, cast
 
-from orcalike.runtime.source import syntax
+from orcalike.runtime.source import syntax, walk
 
 _MAKE_SETS = frozenset({"set", "frozenset"})
 _GIVE_SETS = frozenset({"union", "intersection", "difference", "symmetric_difference", "copy"})
@@ -58,11 +58,11 @@ def _constructor(cls: type[Any]) -> Iterator[tuple[str, ast.expr | None, ast.exp
         if node is None or not node.args.args:
             continue
         me = node.args.args[0].arg
-        for each in ast.walk(node):
+        for each in walk(node):
             match each:
                 case ast.Assign(targets=targets, value=value):
                     for target in targets:
-                        for part in ast.walk(target):
+                        for part in walk(target):
                             if _is_of(part, me):
                                 yield part.attr, None, value  # type: ignore[attr-defined]
                 case ast.AnnAssign(target=target, annotation=annotation) if _is_of(target, me):
