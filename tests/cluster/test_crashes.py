@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.lib.processes import DEADLINE, until
-from tests.lib.programs import OVER_SOCKETS
 
 if TYPE_CHECKING:
     from tests.lib.processes import Facts
@@ -84,20 +83,18 @@ class Processes:
         self.programs = programs
         self.writers: list[Writer] = []
         self.way = "memory"
-        """Of their order: "memory", or by a sequencer over "unix" or "tcp"."""
+        """Of their order: "memory", "memory at tcp" if they can be of several hosts, or a sequencer over "unix" or "tcp"."""
 
     def start(self, count: int, degree: object, **options: Any) -> None:
         """Have so many members, which write from now on."""
-        at = "tcp:127.0.0.1:0" if self.way == "tcp" else f"unix:{self.programs.directory}/maker"
+        medium = "tcp" if self.way.endswith("tcp") else "unix"
+        at = "tcp:127.0.0.1:0" if medium == "tcp" else f"unix:{self.programs.directory}/maker"
         options = {"size": count} | options
-        # A member that is stopped holds up the others when the order is full: soon.
-        if self.way == "memory":
-            self.programs.environment.setdefault(
-                "STACK", "PACK:XFER:ORDER(slots=1024):MBRSHIP:COM:unix"
-            )
-        if self.way == "unix":
-            self.programs.environment.setdefault("STACK", OVER_SOCKETS)
-        if self.way == "tcp":  # no word of the kernel that a silent process lives: a busy machine
+        # A member that is stopped holds up the others when the order in memory is full: soon.
+        order = "ORDER(slots=1024)" if self.in_memory else "TOTAL"
+        stack = f"PACK:XFER:{order}:MBRSHIP:COM:{medium}"
+        self.programs.environment.setdefault("STACK", stack)
+        if medium == "tcp":  # no word of the kernel that a silent process lives: a busy machine
             self.programs.environment["ORCALIKE_DETECTION"] = "2"
         for number in range(count):
             how = "make" if number == 0 else "join"
@@ -113,6 +110,11 @@ class Processes:
         """Let them write."""
         self.programs.call("begin")
         self.go_on()
+
+    @property
+    def in_memory(self) -> bool:
+        """Whether the order is in shared memory, and not a sequencer's."""
+        return self.way.startswith("memory")
 
     @property
     def left(self) -> list[Writer]:
@@ -191,6 +193,8 @@ def processes(programs: Programs, request: pytest.FixtureRequest) -> Processes:
         ("tcp", 3, 0, [0]),
         ("tcp", 3, "majority", [1]),
         ("tcp", 5, 2, [2, 3]),
+        ("memory at tcp", 3, 0, [0]),
+        ("memory at tcp", 5, 2, [2, 3]),
     ],
     indirect=["processes"],
 )
@@ -204,7 +208,7 @@ def test_the_others_go_on(
         processes.writers[victim].kill()
     processes.go_on_alone()
     processes.check_untroubled()
-    ends = processes.end(lost=degree == 0 and processes.way != "memory")
+    ends = processes.end(lost=degree == 0 and not processes.in_memory)
     assert {end["size"] for end in ends} == {count - len(victims)}
     assert {end["lineage"] for end in ends} == {1}
 
@@ -243,6 +247,7 @@ def test_a_dead_owner_has_nothing(processes: Processes) -> None:
         *[("memory", 0, 2), ("memory", 1, 0)],
         *[("unix", 0, 2), ("unix", 1, 0)],
         *[("tcp", 0, 0), ("tcp", 1, 2)],
+        *[("memory at tcp", 0, 0), ("memory at tcp", 1, 2)],
     ],
     indirect=["processes"],
 )
@@ -321,11 +326,10 @@ def test_reset_goes_on_with_fewer(processes: Processes) -> None:
     processes.start(5, 1)
     processes.begin()
     first, second, *victims = processes.writers
-    in_memory = processes.way == "memory"
     for victim in victims:
-        victim.process.pause() if in_memory else victim.kill()
+        victim.process.pause() if processes.in_memory else victim.kill()
     rule = "with resilience 1, 4 of 5 members must be there"
-    if in_memory:
+    if processes.in_memory:
         rule = "2 of 5 members are no majority"
     for writer in (first, second):
         until(partial(_says, writer, rule), "it is blocked")
