@@ -8,8 +8,8 @@ A value that msgpack does not know is distinguished in one of two forms:
 
 `take_apart` gives the form of a value; `revive` and `rebuild` make the value of it again, and
 raise whatever the value's own constructor raises where the form is wrong. The codes of the forms are in
-`extension_codes`, the enums and dataclasses that a program has registered in `registered`, and what is
-known of dates, decimal numbers and UUIDs in `standard_types`.
+`extension_codes`, the enums and dataclasses that a program has registered in `registered`, what is known of
+members and of the containers of `collections` in `container_types`, and of dates, decimal numbers and UUIDs in `standard_types`.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ from math import prod
 from types import ModuleType
 from typing import Any, cast
 
+from orcalike.runtime import container_types
 from orcalike.runtime.errors import NotSerializable, Unreadable
 from orcalike.runtime.extension_codes import Code, Form
 from orcalike.runtime.registered import (
@@ -93,10 +94,7 @@ def _registered_form(value: Any, record: Record) -> Form:
 
 
 _STANDARD_MODULES = frozenset(
-    {
-        *("collections", "datetime", "decimal", "orcalike.transport.view", "pathlib"),
-        *("pathlib._local", "uuid", "zoneinfo"),
-    }
+    {"datetime", "decimal", "pathlib", "pathlib._local", "uuid", "zoneinfo"}
 )
 
 
@@ -111,6 +109,7 @@ def _standard() -> ModuleType:
 _TAKE_APART: dict[type[Any], Callable[[Any], Form]] = {
     complex: lambda it: (Code.COMPLEX, struct.pack(">dd", it.real, it.imag)),
     bytearray: lambda it: (Code.BYTEARRAY, bytes(it)),
+    **container_types.TAKE_APART,
 }
 
 
@@ -215,6 +214,7 @@ _REBUILD: dict[int, Callable[[tuple[Any, ...]], object]] = {
     Code.FLAG: _rebuild_flag,
     Code.DATACLASS: functools.partial(_rebuild_fields, Code.DATACLASS),
     Code.NAMED_TUPLE: functools.partial(_rebuild_fields, Code.NAMED_TUPLE),
+    **container_types.REBUILD,
 }
 
 

@@ -29,9 +29,8 @@ if TYPE_CHECKING:
     from orcalike.objects.topics import Subscription, Topic
     from orcalike.objects.value import Value
 
-# Now, and not in the first operation that asks for its caller and keeps it: to import them takes long.
-for _needed in ("orcalike.runtime.moment", "orcalike.runtime.standard_types"):
-    importlib.import_module(_needed)
+# Now, and not in the first operation that asks for its caller and keeps it: to import it takes long.
+importlib.import_module("orcalike.runtime.moment")
 
 _MODULES = {
     "Array": "orcalike.objects.arrays",

@@ -43,6 +43,20 @@ with orca.join() as group:
 """
 
 
+OBJECTS = """
+import collections
+import orcalike as orca
+from orcalike.objects import Dict, Lock, Queue
+
+with orca.join() as group:
+    jobs, lock, known = (group.share(each, each.__name__) for each in (Queue, Lock, Dict))
+    with lock:
+        jobs.put([group.me, collections.deque([1])])
+    known["all"] = collections.OrderedDict(got=jobs.get())
+    assert known["all"]["got"] == [group.me, collections.deque([1])]
+"""
+
+
 RANK = """
 import sys
 import orcalike as orca
@@ -84,6 +98,14 @@ def test_a_program_without_coroutines_imports_no_asyncio() -> None:
     modules = imported_by(PROGRAM)
     assert {"orcalike.group", "orcalike.runtime.standard_types"} <= modules
     assert modules & FOR_COROUTINES == set()
+
+
+def test_ready_objects_need_no_dates_paths_and_exact_numbers() -> None:
+    """What an operation keeps of its caller, and containers, travel without."""
+    modules = imported_by(OBJECTS)
+    assert "orcalike.objects.queues" in modules
+    few = {"decimal", "pathlib", "uuid", "zoneinfo", "orcalike.runtime.standard_types"}
+    assert modules & few == set()
 
 
 @untraced
