@@ -178,7 +178,8 @@ def test_much_output_is_complete_and_unmixed(cli: Cli) -> None:
         """
         text = "x" * 300
         for number in range(5000):
-            print(rank, number, text, file=sys.stderr if number % 5 == 0 else sys.stdout)
+            stream = sys.stderr if number % 5 == 0 else sys.stdout
+            stream.write(f"{rank} {number} {text}\\n")  # at once: a part of a line is shown when it gets old
         """
     )
     result = cli.run("-n4", "-q", program)
