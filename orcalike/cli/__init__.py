@@ -20,6 +20,10 @@ VERBS = (
 )
 
 
+GARBAGE_MIN = 20_000
+"""New objects until garbage is looked for: next to nothing of what a verb loads is any."""
+
+
 @contextlib.contextmanager
 def _ended_by_ctrl_c() -> Iterator[None]:
     try:
@@ -85,6 +89,7 @@ def cli() -> None:
 
 def main() -> None:
     """The entry point of the `orcalike` command."""
+    gc.set_threshold(GARBAGE_MIN)
     try:
         cli(prog_name="orcalike")
     finally:

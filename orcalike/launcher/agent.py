@@ -8,6 +8,7 @@ killed, all processes here are killed, and the run's folder is removed.
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 import selectors
@@ -269,7 +270,10 @@ def main() -> None:
     null = os.open(os.devnull, os.O_RDWR)
     os.dup2(null, 0)
     os.dup2(2, 1)
-    sys.exit(serve(reader, writer))
+    try:
+        sys.exit(serve(reader, writer))
+    finally:
+        gc.freeze()  # as Python ends it would go through all modules time and again
 
 
 def _read_from(descriptor: int, size: int) -> bytes:

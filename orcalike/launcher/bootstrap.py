@@ -123,7 +123,7 @@ def _be_template(line: int) -> CodeType | None:
     code = None
     if sys.argv[1] == "-m":  # it is not looked for: that may run what is around it
         _set_first_path(os.getcwd())
-        _load_orcalike()
+        load_orcalike()
     else:
         with contextlib.suppress(Exception):  # each rank says what it is
             code = _compiled(_find_file(sys.argv[1]))
@@ -363,10 +363,10 @@ def _run(code: CodeType, main_module: ModuleType) -> None:
 
 def _load_if_named(code: CodeType) -> None:
     if any(name.partition(".")[0] == "orcalike" for name in code.co_names):
-        _load_orcalike(code.co_names)
+        load_orcalike(code.co_names)
 
 
-def _load_orcalike(names: Sequence[str] = ()) -> None:
+def load_orcalike(names: Sequence[str] = ()) -> None:
     """Load what a member needs, and of what is loaded as it is used (`lazy_names`) all that the program names.
 
     There is no object of the program's own yet. All that exists by now lasts as long as the process. Collections that

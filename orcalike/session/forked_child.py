@@ -33,9 +33,15 @@ def main() -> None:
         task = json.loads(file.readline())
         arguments = file.read()
     sys.path[:] = task["program"]["sys_path"]  # orcalike is found there
-    from orcalike.launcher.bootstrap import die_with_parent, hide_own_frames, own_key
+    from orcalike.launcher.bootstrap import (
+        die_with_parent,
+        hide_own_frames,
+        load_orcalike,
+        own_key,
+    )
 
     die_with_parent(parent)
+    load_orcalike()
 
     def show(kind: type[BaseException], error: BaseException, trace: object) -> None:
         hide_own_frames(error)
