@@ -367,7 +367,7 @@ def _load_if_named(code: CodeType) -> None:
 
 
 def load_orcalike(names: Sequence[str] = ()) -> None:
-    """Load what a member needs, and of what is loaded as it is used (`lazy_names`) all that the program names.
+    """Load what a member needs, and of `orcalike.objects` what the program names.
 
     There is no object of the program's own yet. All that exists by now lasts as long as the process. Collections that
     went through it, some of them as Python ends, took a fifth of what an empty member costs.
@@ -378,11 +378,10 @@ def load_orcalike(names: Sequence[str] = ()) -> None:
     with contextlib.suppress(Exception):  # the program's own import says why
         for needed in ("orcalike.session.joining", "orcalike.declare.registration"):
             importlib.import_module(needed)
-        for package in ("orcalike", "orcalike.objects"):
-            if package in names:
-                module = importlib.import_module(package)
-                for name in filter(module.__all__.__contains__, names):
-                    getattr(module, name)
+        if "orcalike.objects" in names:
+            ready = importlib.import_module("orcalike.objects")
+            for name in filter(ready.__all__.__contains__, names):
+                getattr(ready, name)
     gc.freeze()
     gc.enable()
 

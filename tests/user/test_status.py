@@ -46,6 +46,7 @@ with orca.join() as group:
         counter.add(1)
     if rank == 0:
         waits = gate.enter.nowait()
+    while time.process_time() < 0.05: pass  # the kernel tells it in hundredths of a second
     group.barrier()
     print("ready", flush=True)
     if rank == 0:
