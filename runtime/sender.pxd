@@ -1,33 +1,25 @@
-"""Sender: how this member's invocations leave, and how their outcomes are waited for."""
+"""Sender: how this member's invocations leave."""
 
 from cpython.object cimport PyObject
 from libc.stdint cimport int64_t, uint32_t, uint64_t
 from libc.string cimport memcpy
 
 from orcalike.runtime.degrees cimport Degrees
-from orcalike.runtime.invocation cimport Invocation, Invoker
+from orcalike.runtime.invocation cimport Invocation
 from orcalike.runtime.marshal cimport Codec
 from orcalike.runtime.operation cimport Operation
 from orcalike.runtime.plain cimport put
 from orcalike.runtime.receipts cimport Receipts
 from orcalike.runtime.replica cimport CLOSED, DROPPED, FAULTY, Replica
 from orcalike.runtime.room cimport SIMPLE_MAX, Room
-from orcalike.transport.drivers.driver cimport Driver
+from orcalike.runtime.under_way cimport UnderWay
 from orcalike.transport.layers.pack cimport MESSAGES_MAX, Pack
 from orcalike.transport.wire.bytes cimport put_varint
 
 
-cdef class Sender(Invoker):
-    cdef readonly object runtime        # what calls run in: `dispatch.Runtime`, whose module cimports this one
-    cdef Pack pack                      # what invocations are marshalled into
-    cdef public Driver driver
+cdef class Sender(UnderWay):
     cdef readonly Codec codec
-    cdef readonly Degrees degrees       # what is asked of the view
-    cdef readonly Receipts receipts     # None if STABLE is not in the stack
-    cdef public object failure          # why every call raises; None while all is well
     cdef public object notice           # what the next call raises, once
-    cdef public object history          # a `history.Recorder`; None if none is kept
-    cdef void* issued[MESSAGES_MAX]     # this member's invocations by ticket, borrowed, or NULL
     cdef Invocation spare               # one that has ended, and that nothing else holds; or None
     cdef readonly uint64_t writes
     cdef readonly Room room             # for what is to be under way
@@ -35,8 +27,6 @@ cdef class Sender(Invoker):
     cdef public bint threads_watched    # it was called, and what it began goes on
 
     cdef int stand_on(self, Pack pack, Receipts receipts) except -1
-    cdef Invocation take(self, uint64_t ticket)
-    cdef int lose_all(self, object error) except -1
     cdef Invocation commit_call(self, object replica, object operation, PyObject* const* args,
                                 Py_ssize_t count, PyObject* names, unsigned int wanted, bint waits, bint awaited)
     cdef bint cast_fast(self, Invocation invocation, Replica replica, Operation operation, PyObject* const* args,
@@ -60,13 +50,9 @@ cdef class Sender(Invoker):
     cdef int check_stable(self, object operation, unsigned int wanted) except -1
     cdef int check(self, Replica replica) except -1
     cdef int refuse(self, Replica replica) except -1
-    cpdef lose(self, Invocation invocation, error)
     cdef object invoke_within(self, object replica, object operation, PyObject* const* args,
                               Py_ssize_t count, PyObject* names, int64_t timeout,
                               unsigned int wanted)
-    cpdef int degree_of(self, Invocation invocation) except -1
-    cdef int take_back(self, Invocation invocation, str why) except -1
-    cdef object not_sent(self, Invocation invocation, int degree, str why)
     cdef Invocation start_read(self, object replica, object operation, PyObject* const* args,
                                Py_ssize_t count, PyObject* names, bint brief, bint on_loop)
     cdef int wait_visibly(self, Invocation invocation, int64_t until) except -1

@@ -1,9 +1,7 @@
-"""Sender: how this member's invocations leave, and how their outcomes are waited for.
+"""Sender: how this member's invocations leave.
 
-A call is marshalled in place into the open packet. The caller's own replica is where its outcome
-comes from: a member counts its messages (`ticket`), and finds the invocation that it has issued
-under the count. While nothing holds an invocation, nothing is kept for it. A member that has a window
-of invocations under way, not ordered yet, waits for room.
+A call is marshalled in place into the open packet. A member that has a window of invocations under way, not ordered yet,
+waits for room.
 
 What comes in is for `dispatch`, whose `Runtime` owns the sender.
 """
@@ -11,41 +9,37 @@ What comes in is for `dispatch`, whose `Runtime` owns the sender.
 cimport cython
 from cpython.object cimport PyObject
 from libc.stdint cimport int64_t, uint32_t, uint64_t
-from libc.string cimport memset
 
-from orcalike.runtime import waits
 from orcalike.runtime.arguments import positional
 from orcalike.runtime.codes import ATOMIC_HEAD, Code
-from orcalike.runtime.errors import GroupClosed, NestedWrite, ObjectDropped
-from orcalike.runtime.invocation import name_of, title_of, unanswered, withdrawal_error, without_room
+from orcalike.runtime.errors import GroupClosed, ObjectDropped
+from orcalike.runtime.invocation import name_of, without_room
 from orcalike.runtime.raising import fresh
 from orcalike.runtime.receipts import NO_STABLE
 from orcalike.runtime.room import RoomLacking
-from orcalike.transport.errors import NotEnoughMembers, StackError
+from orcalike.transport.errors import StackError
 
 from orcalike.runtime.event_loops cimport blocking, must_not_block, refuse_loop
-from orcalike.runtime.invocation cimport GRACE, UNDER_WAY, Invocation, Invoker, nanoseconds
+from orcalike.runtime.invocation cimport UNDER_WAY, Invocation, nanoseconds
 from orcalike.runtime.local_reads cimport begin_read, catch_up, given_of, named_of
 from orcalike.runtime.operation cimport Operation
 from orcalike.runtime.receipts cimport Receipts
-from orcalike.runtime.replica cimport CLOSED, DROPPED, FAULTY, INSISTED, LOCKED, QUEUED, READ, SIGNALLED, Replica, refuse_nested, thread_slot
-from orcalike.runtime.room cimport EXTRA, SIMPLE_MAX, WARNED, Room, wait_for
+from orcalike.runtime.replica cimport CLOSED, DROPPED, FAULTY, INSISTED, LOCKED, QUEUED, SIGNALLED, Replica, refuse_nested, thread_slot
+from orcalike.runtime.room cimport EXTRA, SIMPLE_MAX, Room
 from orcalike.runtime.task cimport hand_on
+from orcalike.runtime.under_way cimport UnderWay
 from orcalike.transport.drivers.deferral cimport drop, drop_later, hold
 from orcalike.transport.drivers.driver cimport Driver
 from orcalike.transport.layers.base cimport NEVER
-from orcalike.transport.layers.pack cimport MESSAGES_MAX, Pack
+from orcalike.transport.layers.pack cimport Pack
 from orcalike.transport.wire.message cimport Message
 
 cdef enum:
-    SHOWN = 50000000        # ns after which a wait is entered in the table of waits
     MOMENT = 250000000      # ns for which an event loop waits for a mutex: an operation's own bound
-
-cdef bytes NOTHING = bytes([0, Code.VOID << 1])     # what stands in the place of a call that was taken back
 
 
 @cython.final
-cdef class Sender(Invoker):
+cdef class Sender(UnderWay):
     """One member's invocations, on the way out."""
 
     def __init__(self, runtime, Codec codec, Degrees degrees):
@@ -54,7 +48,6 @@ cdef class Sender(Invoker):
         self.degrees = degrees
         self.driver = Driver()
         self.room = Room(self)
-        memset(self.issued, 0, sizeof(self.issued))
 
     cdef int stand_on(self, Pack pack, Receipts receipts) except -1:
         """Marshal into that layer from now on; the member may join again, with another one."""
@@ -343,35 +336,9 @@ cdef class Sender(Invoker):
         """A generator for the reads of this process, from the group's seed."""
         return self.runtime.rng_of_reads()
 
-    cdef Invocation take(self, uint64_t ticket):
-        """The invocation under that count, if something holds it: the caller's to complete."""
-        cdef void* issued = self.issued[ticket & (MESSAGES_MAX - 1)]
-        self.issued[ticket & (MESSAGES_MAX - 1)] = NULL
-        return None if issued is NULL else <Invocation>issued
-
     def check_open(self):
         """Raise if nothing can be invoked any more."""
         self.check(None)
-
-    cpdef lose(self, Invocation invocation, error):
-        """An invocation of this member's own, if it is any, ends without having run here."""
-        if invocation is None:
-            return
-        if self.history is not None:
-            self.history.lost(invocation, error)
-        invocation.fail(error)
-
-    cdef int lose_all(self, object error) except -1:
-        """All that is under way ends so."""
-        cdef Py_ssize_t i
-        cdef void* issued
-        self.last = None                # it is not asked for, if nothing else holds it
-        for i in range(MESSAGES_MAX):
-            issued = self.issued[i]
-            if issued is not NULL:
-                self.issued[i] = NULL
-                self.lose(<Invocation>issued, error)
-        return 0
 
     async def wait_for_room(self):
         """Wait until this member may invoke more: what was refused before, too."""
@@ -398,154 +365,9 @@ cdef class Sender(Invoker):
             raise notice
         return 0
 
-    # Waiting.
-
-    cdef object await_outcome(self, Invocation invocation, int64_t timeout, bint withdraw):
-        cdef int64_t until = NEVER
-        cdef int64_t now
-        cdef bint done
-        cdef bint interrupted = True
-        if invocation.outcome != UNDER_WAY:
-            return invocation.take()
-        try:
-            if timeout == NEVER:        # the clock is not looked at for what is done by then
-                done = self.driver.cast_for(invocation) or self.driver.wait(invocation, self.driver.clock() + SHOWN)
-            else:
-                now = self.driver.clock()
-                until = now + timeout
-                done = wait_for(self.driver, invocation, now + min(timeout, SHOWN), True)
-            if not done:
-                self.wait_visibly(invocation, until)
-            interrupted = False
-        finally:
-            if interrupted and invocation.outcome == UNDER_WAY:
-                self.withdraw(invocation, "interrupted")
-        if invocation.outcome != UNDER_WAY:
-            return invocation.take()
-        if not withdraw:
-            raise TimeoutError(f"{title_of(invocation)} has no outcome yet; it goes on")
-        self.withdraw(invocation, "timeout")
-        try:
-            wait_for(self.driver, invocation, self.driver.clock() + max(timeout, GRACE), True)
-        except BaseException:
-            invocation.abandoned = True # its caller knows that it has no outcome
-            raise
-        if invocation.outcome != UNDER_WAY:
-            return invocation.take()
-        raise unanswered(invocation)
-
-    cdef int wait_visibly(self, Invocation invocation, int64_t until) except -1:
-        """A wait that takes long: people may see it, and are warned where the group is blocked."""
-        replica = <Replica>invocation.replica
-        name = "" if replica is None else (<Replica>replica).name
-        if thread_slot()[0] is not NULL or self.driver.is_inside():
-            raise NestedWrite(f"{title_of(invocation)} was waited for in the midst of an operation or of orcalike, "
-                              "as by a finalizer: that would be for ever")
-        hold()
-        try:
-            waits.enter("reply", name, name_of(invocation.operation))
-            self.runtime.long_waits.began(invocation)
-            while not wait_for(self.driver, invocation, min(until, self.driver.clock() + WARNED),
-                           until != NEVER):
-                if self.driver.clock() >= until:
-                    break
-                self.runtime.long_waits.still_waiting(invocation)
-                if invocation.wanted:
-                    self.receipts.still_waiting(invocation)
-        finally:
-            self.runtime.long_waits.over(invocation)
-            waits.leave()
-            drop_later()
-        return 0
-
-    cdef int watch(self) except -1:
-        if self.no_outcomes is not None:
-            raise fresh(self.no_outcomes)
-        if self.pack.gathers:
-            self.driver.kick()
-        if not self.watching:
-            self.watching = True
-            self.runtime.long_waits.watch()
-        self.driver.look_later()
-        return 0
-
-    def awaited(self):
-        """The invocations that coroutines wait for."""
-        found = [<Invocation>issued for issued in self.issued[:MESSAGES_MAX] if issued is not NULL]
-        found += [call.invocation for call in self.runtime.long_waits.parked()]
-        return [each for each in found if each is not None and (<Invocation>each).waiters]
-
-    def has_place(self, Invocation invocation):
-        """Whether a call is no write of this member's, or was dispatched here."""
-        return (isinstance(invocation.operation, Operation)
-                and (<Operation>invocation.operation).traits & READ
-                or invocation.ticket < self.pack.returned)
-
-    cpdef int degree_of(self, Invocation invocation) except -1:
-        """The degree of an invocation that has no place in the order yet."""
-        cdef int degree = -1
-        if isinstance(invocation.operation, Operation):
-            degree = (<Operation>invocation.operation).degree
-        elif not self.has_place(invocation):
-            return self.pack.degrees.of(invocation.ticket)
-        return self.degrees.effective if degree < 0 else degree
-
-    cdef int take_back(self, Invocation invocation, str why) except -1:
-        """Have it never leave, so that what stands in its place does nothing; if it has left, withdraw it in the order."""
-        cdef int degree = self.degree_of(invocation)
-        cdef list taken = []
-        try:
-            # A history says what was cast; and from inside an operation the stack cannot be asked.
-            if self.history is None and thread_slot()[0] is NULL:
-                self.driver.call_within(1.0, self.void, invocation, taken)
-        finally:                        # a handler may raise while that waits
-            if taken:
-                self.issued[invocation.ticket & (MESSAGES_MAX - 1)] = NULL
-                self.lose(invocation, self.not_sent(invocation, degree, why))
-            else:
-                self.runtime.manager.send_withdrawal(invocation.ticket)
-
-    def void(self, Invocation invocation, list taken, now):
-        """If an invocation has not left, put into its place what does nothing; an input of the driver."""
-        if invocation.outcome == UNDER_WAY and self.pack.take_back(invocation.ticket, NOTHING):
-            taken.append(invocation)
-
-    cdef object not_sent(self, Invocation invocation, int degree, str why):
-        """How an invocation ends that was taken back."""
-        if why == "timeout" and self.degrees.is_too_small(degree):
-            return NotEnoughMembers(f"{title_of(invocation)}: {self.degrees.say_too_few(degree)}; the time "
-                                    "limit passed, and it was not sent")
-        return withdrawal_error(invocation)
-
-    cpdef bint withdraw(self, Invocation invocation, str why):
-        if invocation.outcome != UNDER_WAY or self.failure is not None:
-            return False
-        if (invocation.wanted and self.receipts.give_up(invocation, why)) or invocation.withdrawn:
-            return True
-        hold()
-        try:
-            invocation.withdrawn = why
-            if not isinstance(invocation.operation, Operation) or not (
-                    (<Operation>invocation.operation).traits & READ):
-                self.take_back(invocation, why)
-            elif invocation.replica.withdraw_read(invocation):
-                invocation.fail(withdrawal_error(invocation))
-        finally:
-            drop_later()
-        return True
-
-    cdef int forget(self, Invocation invocation) noexcept:
-        if self.issued[invocation.ticket & (MESSAGES_MAX - 1)] is <void*>invocation:
-            self.issued[invocation.ticket & (MESSAGES_MAX - 1)] = NULL
-        return 0
-
     def may_invoke(self):
         """Whether this member may invoke more."""
         return not self.pack.is_full()
-
-    def settled(self):
-        """Whether all that this member has invoked is ordered and was dispatched here."""
-        return self.pack.returned == self.pack.ticket
 
     # Reads that cannot run at once.
 
