@@ -1,57 +1,12 @@
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from random import Random
-from typing import Any, Protocol, final, type_check_only
+from typing import Any, final
 
-from orcalike.runtime.call import Call
-from orcalike.runtime.calling import Calling
 from orcalike.runtime.degrees import Degrees
 from orcalike.runtime.invocation import Invocation
 from orcalike.runtime.marshal import Codec
-from orcalike.runtime.operation import Atomic
-from orcalike.runtime.replica import Replica
 from orcalike.runtime.room import Room
-from orcalike.runtime.under_way import UnderWay
-from orcalike.transport.view import View
-
-@type_check_only
-class Grouped(Protocol):
-    """What the group itself does, as far as the sender takes it."""
-
-    def invoke_atomic(
-        self,
-        atomic: Atomic[..., Any],
-        args: tuple[Any, ...],
-        named: dict[str, Any],
-        wanted: int,
-    ) -> Invocation[Any]: ...
-    def send_withdrawal(self, ticket: int) -> None: ...
-
-@type_check_only
-class Watching(Protocol):
-    """What logs calls that wait long, as far as the sender takes it."""
-
-    def began(self, invocation: Invocation[Any]) -> None: ...
-    def still_waiting(self, invocation: Invocation[Any]) -> None: ...
-    def over(self, invocation: Invocation[Any]) -> None: ...
-    def watch(self) -> None: ...
-    def parked(self) -> Iterator[Call]: ...
-    def log_full(self) -> None: ...
-
-@type_check_only
-class Sending(Calling[Call], Protocol):
-    """The runtime, as far as the sender takes it; reads are calls that run in it."""
-
-    @property
-    def manager(self) -> Grouped: ...
-    @property
-    def long_waits(self) -> Watching: ...
-    @property
-    def view(self) -> View: ...
-    @property
-    def seed(self) -> int: ...
-    def rng_of_reads(self) -> Random: ...
-    def queue_full(self, replica: Replica) -> None: ...
-    def queue_has_room(self, replica: Replica) -> None: ...
+from orcalike.runtime.under_way import Sending, UnderWay
 
 @final
 class Sender(UnderWay):

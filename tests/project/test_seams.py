@@ -17,7 +17,8 @@ if TYPE_CHECKING:
     from orcalike.runtime.left import Leaving
     from orcalike.runtime.receipts import Applying
     from orcalike.runtime.room import Filling
-    from orcalike.runtime.sender import Sender, Sending
+    from orcalike.runtime.sender import Sender
+    from orcalike.runtime.under_way import Sending
 
     def fits(
         runtime: Runtime, sender: Sender

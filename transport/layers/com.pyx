@@ -353,7 +353,7 @@ cdef class Com(Layer):
                 missing = True
                 if position < mine:
                     self.want(peer)
-        # To the others nothing leads, and what waits for them is of views that they are out of.
+        # To the others nothing leads, and messages that wait for them are of views that they are out of.
         self.peers = {address: peer for address, peer in self.peers.items()
                       if peer.position >= 0 or peer.link >= 0 or peer.connecting}
         self.pause = PAUSE_OLDER if missing else PAUSE_LEAST
