@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from orcalike.simulator.application import Application
 from orcalike.simulator.scenario import MS, Event, Scenario
 from orcalike.simulator.simulation import Run
 from orcalike.transport.drivers.sim import Delays
@@ -196,6 +197,27 @@ def test_a_group_is_not_said_to_be_blocked_by_ends_that_are_about_to_be_seen() -
     assert not run.run().blocked
     assert ("2", "DECIDED") in states
     assert ("2", "SHORT_OF_REPORTS") not in states
+
+
+@pytest.mark.parametrize("keep", [1, 2])
+def test_a_joiner_does_not_hold_up_the_others_if_the_leader_that_let_it_in_has_ended(
+    keep: int,
+) -> None:
+    """Its INSTALL is lost, and it asks again only after a second. Those that are left need its report, and tell it."""
+    events = [Event("join", START, "3"), Event("crash", START, "0", mark="V8", keep=keep)]
+    run = Run(replace(scenario(3, events, more=1), hosts=(0,) * 4))
+    installed: list[int] = []
+    viewed = run.viewed
+
+    def view(application: Application) -> None:
+        installed.append(run.world.now)
+        viewed(application)
+
+    run.viewed = view  # type: ignore[method-assign]
+    assert not run.run().blocked
+    assert run.newest is not None
+    assert len(run.newest.members) == 3
+    assert installed[-1] - START < D // 2, "it was not found to be silent first"
 
 
 @pytest.mark.parametrize("one_host", [True, False])

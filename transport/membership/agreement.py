@@ -303,9 +303,12 @@ class Agreement:
         self.coordinator.installed(value.view)
         self.known.dead |= self.coordinator.leases.seen_to_end()
         self.known.vouched = self.coordinator.leases.vouched()
-        if before is not None and not led and self.known.position == 0:
+        if before is not None and not led:
             # The old coordinator may have ended before they had its word.
-            self.coordinator.notify_joiners(before, value)
+            new = (each for each in value.view.members if before.position(each.incarnation) < 0)
+            self.known.newcomers = tuple(new)
+            if self.known.position == 0:
+                self.coordinator.notify_newcomers()
         if before is not None:
             self._answer(before.members[position] for position in deferred)
         self.coordinator.grant_anew()

@@ -134,7 +134,16 @@ class Coordinator:
         number = round_ << POSITION_BITS | self.known.position
         self.machine.change(CoordinatorCause.BEGUN)
         self.ballot = Ballot(number, view, reset=reset)
+        self.notify_newcomers()
         participant.promise_own(number)
+
+    def notify_newcomers(self) -> None:
+        """What they are in: the member that was to tell them may have ended, and all wait for their reports."""
+        assert self.known.last is not None
+        for member in self.known.newcomers:
+            if member.incarnation not in self.known.dead:
+                self.out.append(Contact(member.address, Install(*self.known.last)))
+        self.known.newcomers = ()
 
     def flush(self, held: bytes) -> None:
         """Phase 1: this member holds that much; ask the others."""

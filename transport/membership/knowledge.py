@@ -16,6 +16,8 @@ class Knowledge:
         self.view: View | None = None
         self.last: Value | None = None
         """What installed the view that is in force."""
+        self.newcomers: tuple[Member, ...] = ()
+        """Those that are new in the view, while they may not know that: another member was to tell them."""
         self.suspects: frozenset[int] = frozenset()
         self.dead: set[int] = set()
         """Certainly (H13): no member has to wait for them."""
@@ -62,6 +64,7 @@ class Knowledge:
         present = {member.incarnation for member in value.view.members}
         self.view = value.view
         self.last = value
+        self.newcomers = ()
         self.unsettled = False
         self.expelled = set()
         self.hung = set()
