@@ -233,6 +233,21 @@ def test_of_members_that_have_ended_no_peer_is_kept(one_host: bool) -> None:
         assert run.current[name].stack.dump()["COM"]["peers"].keys() == {f"sim:{other}"}
 
 
+def test_the_leader_ends_as_the_lease_of_one_that_has_promised_to_leave_is_over() -> None:
+    """2 stands still after its report, so that 0 may only wait, and does not suspect it yet."""
+    events = [
+        Event("leave", START, "2"),
+        Event("pause", START + MS // 4, "2", span=100 * D),
+        Event("crash", START, "0", mark="V8", keep=99),
+    ]
+    run = Run(replace(scenario(3, events), hosts=(0,) * 3))
+    result = run.run()
+    assert len(result.fired) == 1
+    assert not result.blocked
+    assert run.newest is not None
+    assert [member.address for member in run.newest.members] == ["sim:1"]
+
+
 # What `Run` asks for in the end, and what it does not.
 
 

@@ -78,6 +78,8 @@ class Ballot:
         self.value: Value | None = None
         self.accepts: set[int] = set()
         """Positions."""
+        self.enough_at: int | None = None
+        """Since when there are enough of them, and leases of others are waited out, ns."""
         self.notified: set[int] = set()
         """Those of them that know that there are enough."""
         self.reset = reset

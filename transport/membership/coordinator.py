@@ -303,26 +303,32 @@ class Coordinator:
     def _leases_are_over(self, ballot: Ballot) -> bool:
         """Whether no member that lives and has not accepted counts on being asked (`lease`).
 
-        If it is not so, this member may end before it can decide: the others go on without it (`_wait_with`).
+        If it is not so for long, this member may end meanwhile: the others go on without it (`_wait_with`).
         """
         left_out = [] if ballot.reset else self._not_accepted(ballot)
         are_over = all(map(self._lease_is_over, left_out))
-        if not are_over:
+        if not are_over and self.leases.are_known:
             self._wait_with(ballot, left_out)
         return are_over
 
     def _wait_with(self, ballot: Ballot, left_out: list[int]) -> None:
         """Have those that have accepted know that they are enough, and grant them leases again.
 
-        This member can decide on nothing else.
+        This member can decide on nothing else. At first the acceptances of the others may be under way.
         """
+        if ballot.enough_at is None:
+            ballot.enough_at = self.now
+        since = ballot.enough_at + self.leases.grace
+        if self.now < since and not all(map(self.known.is_out, left_out)):
+            self.out.append(Wake(since))
+            return
         for position in sorted(ballot.accepts - ballot.notified):
             ballot.notified.add(position)
             if position == self.known.position:
                 self.participant.notified_chosen(ballot.number)
             else:
                 self.out.append(Send(position, Chosen(ballot.number)))
-        if self.leases.by_beats and len(ballot.accepts) > 1:
+        if not self.leases.in_memory and len(ballot.accepts) > 1:
             self._grant(True, left_out)
 
     def _lease_is_over(self, incarnation: int) -> bool:

@@ -12,7 +12,8 @@ it grants one to each member of V that is on its host: else it would be some bea
 *Deciding.* A coordinator that has the acceptances of a quorum decides at once if all others of V
 have accepted or are certainly dead. Else it waits until its leases to the rest are over. Meanwhile it grants leases to those
 that have accepted, as it can decide on nothing else: if it ends right after that, they can vouch for it. They are notified as well
-that they are enough (CHOSEN), so that they can decide on that view if it ends before.
+that they are enough (CHOSEN), so that they can decide on that view if it ends before. Neither is done while the acceptances of the
+rest may still be under way (`grace`).
 
 *Vouching.* X knows of a beat from L that it was sent after X's own beat which it echoes, by X's own
 clock at `leased`. If X sees the end of L's process before `leased + span`, L was within its lease to
@@ -138,9 +139,14 @@ class Leases:
         self._granted = dict(granted)
 
     @property
-    def by_beats(self) -> bool:
-        """Whether beats may grant leases again: the last ones that they granted before are known."""
-        return self._granted is not None and not self.in_memory
+    def are_known(self) -> bool:
+        """Whether the driver has said when it granted the last ones."""
+        return self._granted is not None
+
+    @property
+    def grace(self) -> int:
+        """How long a coordinator with enough acceptances only waits for the others, ns; less than the time between two beats."""
+        return self.span // 4
 
     def over_at(self, incarnation: int) -> int | None:
         """When the last lease to a member is over, ns; None until that is known."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from orcalike.transport.membership import events
 from orcalike.transport.membership.ballot import Ballot, Report
+from orcalike.transport.membership.effects import Grant, Send
 from orcalike.transport.membership.messages import Chosen, Value
 from orcalike.transport.view import Member, View
 from tests.lib.agreement import FIRST, ROUND, A, B, C, Group
@@ -25,6 +26,24 @@ def test_what_enough_have_accepted_is_decided_on_by_one_that_knows_so() -> None:
     port.step(events.LeasesEnded(()))
     port.proceed()
     assert port.views == [View(1, 2, ROUND, (A, B), follows=FIRST)]
+
+
+def test_none_is_notified_while_the_acceptances_of_others_may_be_under_way() -> None:
+    """b has accepted, and c is about to; but if it does not for a quarter of a lease, it may not for long."""
+    group = Group(A, B, C)
+    port = group["a"]
+    port.leased = {C.incarnation: 5_000}
+    port.ask_leave(C.incarnation)
+    port.proceed()
+    for name in "abca":
+        group.pass_on(name)
+    group.pass_on("b")
+    assert port.views == []
+    assert not port.sent
+    assert not port.granting
+    late = port.agreement.step(events.Proceed(), port.leases.grace)
+    assert Send(1, Chosen(ROUND)) in late
+    assert Grant(True, (C.incarnation,)) in late
 
 
 def test_one_that_learns_late_that_its_value_is_chosen_reports_it_once_more() -> None:
