@@ -21,6 +21,7 @@ cdef class Alarms(Links):
     cdef public int64_t doze_most   # ns, until it looks again: one that was stopped before it woke others does so late
     cdef Stack dozes_on             # the stack on whose futex one has dozed last
 
+    cdef int handle_other(self, object entry) except -1
     cdef int leave(self, Stack passed) except -1
     cdef int call_back(self) except -1
     cdef int share_memory(self, Stack stack) except -1

@@ -12,7 +12,9 @@ wait are woken by what that one finds.
 from libc.stdint cimport int64_t
 
 from orcalike.transport.drivers.descriptors import Descriptors
+from orcalike.transport.drivers.pidfd import Process
 
+from orcalike.transport.drivers.deaths cimport ended
 from orcalike.transport.drivers.deferral cimport drop_later, hold, interrupted, surface
 from orcalike.transport.drivers.driver cimport Waitable, monotonic
 from orcalike.transport.drivers.epoll_set cimport EPOLLIN
@@ -48,6 +50,18 @@ cdef class Alarms(Links):
         """An event loop polls from now on, whenever there is something."""
         loop.add_reader(self.fileno(), self.handle)
         self.has_poller = True
+
+    cdef int handle_other(self, object entry) except -1:
+        """Something has come for what has a slot of the epoll set, and is no channel."""
+        if isinstance(entry, Process):
+            ended(self, entry)
+        elif isinstance(entry, Stack):
+            (<Stack>entry).rung(self.now)
+        elif entry is self.listener and entry is not None:
+            self.look()
+        elif callable(entry):
+            self.callbacks.append(entry)
+        return 0
 
     cdef int share_memory(self, Stack stack) except -1:
         """Watch the stack's alarm, if it has one, and have it map what its peers offer, and ask about their processes."""

@@ -34,7 +34,7 @@ cdef class Links(Driver):
     cdef int64_t now                # the time of this input, ns
     cdef list stacks
     cdef Ring dirty                 # channels with messages that were queued just now
-    cdef list deaths                # (stack, incarnation): of members, to be reported to stacks
+    cdef list deaths                # (stack, incarnation, whether it is certain): of members, to be reported to stacks
     cdef list callbacks             # of descriptors that are watched for others, and have come
     cdef dict sockets               # fd -> the socket that owns it
     cdef object processes           # of the peers, PeerProcesses
@@ -52,7 +52,6 @@ cdef class Links(Driver):
     cdef inline Stack stack_at(self, Py_ssize_t i):
         return <Stack>PyList_GET_ITEM(<PyObject*>self.stacks, i)
 
-    cdef int handle_other(self, object entry) except -1
     cdef int look(self, bint thoroughly=?) except -1
     cdef int take_handed_over(self) except -1
     cdef object own_process(self, object sock)
@@ -78,12 +77,6 @@ cdef class Links(Driver):
     cdef bint is_open(self, Channel channel) except -1
     cdef watch_process(self, Channel channel)
     cdef peer_of(self, object entry)
-    cdef ended(self, object process)
-    cdef died(self, Stack stack, object incarnation, bint is_certain=*)
-    cdef int tell_deaths(self) except -1
-    cdef tell_death(self, Stack stack, object incarnation, bint is_certain)
-    cdef take_rest(self, Stack stack, object incarnation, str why)
-    cdef bint may_be(self, Channel channel, Stack stack, object incarnation) except -1
     cdef beat(self)
     cdef int expire(self, Stack stack, int64_t now) except -1
     cdef close_sockets(self)

@@ -21,7 +21,7 @@ from orcalike.transport.drivers.pidfd import OwnProcess, Process
 from orcalike.transport.errors import NOT_PROVED, AuthenticationError, OrcalikeError
 
 from orcalike.transport.drivers.channel cimport CLOSED, Channel
-from orcalike.transport.drivers.driver cimport Driver, monotonic
+from orcalike.transport.drivers.driver cimport Driver
 from orcalike.transport.drivers.epoll_set cimport EPOLLIN, EpollSet
 from orcalike.transport.drivers.heartbeat cimport Heartbeat
 from orcalike.transport.drivers.listener cimport Listener
@@ -106,18 +106,6 @@ cdef class Links(Driver):
     def fileno(self):
         """The epoll set: readable when there is something to do."""
         return self.epoll.fd
-
-    cdef int handle_other(self, object entry) except -1:
-        """Something has come for what has a slot of the epoll set, and is no channel."""
-        if isinstance(entry, Process):
-            self.ended(entry)
-        elif isinstance(entry, Stack):
-            (<Stack>entry).rung(self.now)
-        elif entry is self.listener and entry is not None:
-            self.look()
-        elif callable(entry):
-            self.callbacks.append(entry)
-        return 0
 
     # What a listener accepts.
 
@@ -425,7 +413,7 @@ cdef class Links(Driver):
         peer = self.peer_of(channel)
         return peer is not None and peer.position < 0
 
-    # Processes that end.
+    # Peers.
 
     cdef watch_process(self, Channel channel):
         """The peer has greeted, and passed its process: watch that until it ends (H13)."""
@@ -452,59 +440,6 @@ cdef class Links(Driver):
                 if peer is not None and peer.greeted:
                     return peer
         return None
-
-    cdef ended(self, object process):
-        """A process has ended, unless the event was for what the slot held before."""
-        if process.has_ended():
-            self.processes.forget(process)
-            try:
-                self.died(process.stack, process.incarnation)
-            finally:
-                self.processes.ended(process.incarnation)
-
-    cdef died(self, Stack stack, object incarnation, bint is_certain=True):
-        """A member is dead, or gone by a launcher's word: its stack is to know, whichever thread says so."""
-        self.deaths.append((stack, incarnation, is_certain))
-        self.tell_deaths()
-
-    cdef int tell_deaths(self) except -1:
-        """Tell of all that have died, or are gone."""
-        while self.deaths:
-            stack, incarnation, is_certain = self.deaths[0]
-            self.tell_death(stack, incarnation, is_certain)
-            del self.deaths[0]
-        return 0
-
-    cdef tell_death(self, Stack stack, object incarnation, bint is_certain):
-        """Hand in all that has come from a member, then say that it is dead if that is certain (H13)."""
-        cdef int64_t seen = monotonic()
-        self.take_rest(stack, incarnation, "its process has ended" if is_certain
-                       else "a launcher says that its process is gone")
-        if is_certain:
-            lease, leased = self.heartbeat.leased(stack.me.incarnation, incarnation)
-            stack.died(incarnation, self.now, lease, seen - leased)
-
-    cdef take_rest(self, Stack stack, object incarnation, str why):
-        """Hand in what has come from a member, if by a connection that has not greeted; close its links."""
-        cdef Channel channel
-        self.look(True)
-        for entry in list(self.epoll.slots):
-            if not isinstance(entry, Channel) or (<Channel>entry).connecting:
-                continue
-            channel = <Channel>entry
-            while self.may_be(channel, stack, incarnation):
-                if not self.handle_channel(channel, EPOLLIN):
-                    break
-            peer = self.peer_of(channel)
-            if peer is not None and channel.stack is stack and peer.incarnation == incarnation:
-                self.close(channel, why)
-
-    cdef bint may_be(self, Channel channel, Stack stack, object incarnation) except -1:
-        """Whether a channel is open, and of that member of that stack as far as is known."""
-        if not self.is_open(channel) or channel.stack is not stack:
-            return False
-        peer = self.peer_of(channel)
-        return peer is None or peer.incarnation == incarnation
 
     # Partitions, for tests.
 

@@ -42,6 +42,7 @@ from orcalike.transport.wording import repr_of
 
 from orcalike.transport.drivers.alarms cimport Alarms
 from orcalike.transport.drivers.channel cimport Channel
+from orcalike.transport.drivers.deaths cimport died, tell_deaths
 from orcalike.transport.drivers.deferral cimport (
     block_signals, deliver, drop, drop_later, hold, interrupted, surface,
 )
@@ -140,13 +141,13 @@ cdef class Pump(Alarms):
         """An input of each stack; nothing that is said of another host's processes is certain."""
         cdef Stack stack
         for stack in self.stacks:
-            self.died(stack, incarnation, not is_elsewhere(stack, incarnation))
+            died(self, stack, incarnation, not is_elsewhere(stack, incarnation))
 
     def gone_everywhere(self, incarnation, now):
         """An input of each stack."""
         cdef Stack stack
         for stack in self.stacks:
-            self.died(stack, incarnation, False)
+            died(self, stack, incarnation, False)
 
     def call(self, function, *args):
         """Run one of a stack's inputs: `function(*args, now)`, and send what comes of it."""
@@ -498,7 +499,7 @@ cdef class Pump(Alarms):
         cdef Stack stack
         for stack in list(self.stacks):
             stack.resume(self.now)
-        self.tell_deaths()
+        tell_deaths(self)
         self.take_handed_over()
         for entry in list(self.epoll.slots):
             if isinstance(entry, Channel) and not (<Channel>entry).connecting:
