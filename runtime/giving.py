@@ -17,83 +17,38 @@ or one that lets a mutex go), it leaves the object held, and has it packed there
 
 What cannot be given (a type that does not travel, a `snapshot` that raises) ends the snapshot and not
 the giver: the joiner is notified of the reason.
-
-A part is  kind (1), 0x80 in it where more of it follows | number of the object (4) | bytes (4) | these.
 """
 
 from __future__ import annotations
 
 import logging
-import struct
 from collections import deque
 from collections.abc import Callable, Iterator
-from itertools import groupby
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
-from orcalike.runtime.call import Call, waiting_calls
-from orcalike.runtime.changes import Change
-from orcalike.runtime.errors import NotSerializable
-from orcalike.runtime.manager import Manager
-from orcalike.runtime.object_table import ObjectTable
-from orcalike.runtime.operation import Atomic, Operation
 from orcalike.runtime.replica import LOCKED, QUEUED, UNDECLARED, UNPACKED, Replica
-from orcalike.runtime.sender import Sender
-from orcalike.runtime.state import give_state, what
-from orcalike.runtime.stream_encoder import Encoder
-from orcalike.runtime.task import KEPT, OVER, Task, queued_at
-from orcalike.runtime.time_budget import TimeBudget
+from orcalike.runtime.state_parts import MORE, PART, Part, StateParts
+from orcalike.runtime.task import KEPT, OVER, Task
 from orcalike.transport.layers.base import Core, Layer
 from orcalike.transport.wording import repr_of, text_of
-
-HEAD, ENDED, TABLE, OBJECT, STATE, TASK, DONE, END = range(1, 9)
-"""The kinds of parts: DONE is the end of an object, END that of the state, with the number of objects."""
-MORE = 0x80
-PART = struct.Struct(">BII")
 
 PIECE_MAX = 65_536
 """Bytes of a piece: some hundred microseconds of another member's time."""
 KEPT_MAX = 16_777_216
 """Bytes of objects that were packed before their turn, for one joiner."""
-BATCH = 256
-"""Entries of the table in one part."""
 
 _log = logging.getLogger("orcalike")
 
-Part = tuple[int, int, bytes | memoryview]
 T = TypeVar("T")
 
 
 if TYPE_CHECKING:
+    from orcalike.runtime.state_parts import Stateful
 
-    class Giving(Protocol):
+    class Giving(Stateful, Protocol):
         """The runtime, as far as giving its state takes it."""
 
-        chain: bytes | None
         core: Core
-
-        @property
-        def sender(self) -> Sender:
-            """With the codec."""
-
-        @property
-        def budget(self) -> TimeBudget:
-            """For the hooks that it runs."""
-
-        @property
-        def manager(self) -> Manager:
-            """With what belongs to no object."""
-
-        @property
-        def table(self) -> ObjectTable:
-            """With the names, and what was ended."""
-
-        @property
-        def replicas(self) -> list[Replica | None]:
-            """By number."""
-
-        @property
-        def dispatched(self) -> int:
-            """Messages so far."""
 
         def more_state(self) -> None:
             """A piece that a joiner waits for may be there now."""
@@ -224,13 +179,13 @@ class Snapshot:
         self.held: deque[_Share] = deque()
         """Of the objects that writes wait for."""
         self.failure: Exception | None = None
-        self._parts: Iterator[Part] | None = donor.parts_of_head()
+        self._parts: Iterator[Part] | None = donor.parts.of_head()
         self._left: Part | None = None
         self._over = False
         self._count = 0
         self._shares: deque[_Share] = deque()
         try:
-            for replica in donor.replicas():
+            for replica in donor.parts.replicas():
                 self._begin(replica)
         except Exception as error:
             self.fail(error)
@@ -238,7 +193,8 @@ class Snapshot:
 
     def _begin(self, replica: Replica) -> None:
         self._count += 1
-        share = _Share(self, replica, self.donor.parts_of(replica))
+        parts = self.donor.parts.of(replica, self.donor.piece_max - PART.size)
+        share = _Share(self, replica, parts)
         self._shares.append(share)
         if replica.has(UNDECLARED):
             return  # its parts know what they are, and it can change
@@ -302,7 +258,7 @@ class Snapshot:
         if self._over:
             return None
         self._over = True
-        return END, 0, self.donor.encode(self._count)
+        return self.donor.parts.of_end(self._count)
 
     def _choose(self) -> _Share | None:
         """Whose part comes next: of what writes wait for, in turn, or else the next object's."""
@@ -347,6 +303,7 @@ class Donor:
     def __init__(self, runtime: Giving) -> None:
         self.runtime = runtime
         self.piece_max, self.kept_max = PIECE_MAX, KEPT_MAX
+        self.parts = StateParts(runtime)
         self.snapshots: set[Snapshot] = set()
         self._turns = _Turns(self)
         self.failure: Exception | None = None
@@ -401,121 +358,3 @@ class Donor:
         if text not in self._said and len(self._said) < 256:
             self._said.add(text)
             _log.error("a joiner does not get the state of the group from here: %s", text)
-
-    # The parts.
-
-    def replicas(self) -> list[Replica]:
-        """All objects."""
-        return [replica for replica in self.runtime.replicas if replica is not None]
-
-    def encode(self, value: object, name: str = "the state of the group") -> bytes:
-        """One value as it travels."""
-        encoded: bytes = self.runtime.sender.codec.encode_value(value, name)
-        return encoded
-
-    def parts_of_head(self) -> Iterator[Part]:
-        """What belongs to no object, and the table."""
-        runtime, manager = self.runtime, self.runtime.manager
-        history = (runtime.dispatched, runtime.chain)
-        head = self.encode((history, len(runtime.replicas), manager.snapshot()))
-        ended = self._ended()
-        named = set(runtime.table.names.values())
-        entries = [(replica, replica.number in named) for replica in self.replicas()]
-        return self._parts_of_head(head, ended, entries)
-
-    def _parts_of_head(
-        self, head: bytes, ended: bytes, entries: list[tuple[Replica, bool]]
-    ) -> Iterator[Part]:
-        yield HEAD, 0, head
-        yield ENDED, 0, ended
-        for begin in range(0, len(entries), BATCH):
-            batch = [
-                (r.number, r.name, r.class_name, r.digest, r.arguments_digest, r.least, is_named)
-                for r, is_named in entries[begin : begin + BATCH]
-            ]
-            yield TABLE, 0, self.encode(batch)
-
-    def _ended(self) -> bytes:
-        """(classes, runs of numbers with the same class) of the objects that were ended."""
-        table = self.runtime.table
-        runs = [(kind, len(list(run))) for kind, run in groupby(table.ended_objects)]
-        packed = b"".join(struct.pack(">HI", kind, count) for kind, count in runs)
-        return self.encode((list(table.ended_classes), packed))
-
-    def parts_of(self, replica: Replica) -> Iterator[Part]:
-        """Of one object; what it is now, where it waits for its class, else what it is when asked."""
-        if replica.number in self.runtime.table.lost:
-            return self._parts_of_lost(replica.number)
-        if replica.has(UNDECLARED) or replica.number in self.runtime.table.unmade:
-            tasks = [(False, *self._task(task)) for task in queued_at(replica)]
-            waits = [(True, *self._task(call)) for call in waiting_calls(replica)]
-            return self._parts_of_undeclared(
-                replica.number, replica.name, replica.arguments, replica.pending, [*waits, *tasks]
-            )
-        return self._parts_of_object(replica)
-
-    def _parts_of_lost(self, number: int) -> Iterator[Part]:
-        """This member gave the object up, so it cannot give the state."""
-        raise NotSerializable(self.runtime.table.lost[number])
-        yield  # a generator: it raises when it is asked
-
-    def _parts_of_undeclared(
-        self,
-        number: int,
-        name: str,
-        arguments: bytes | None,
-        pending: Any,
-        tasks: list[tuple[object, ...]],
-    ) -> Iterator[Part]:
-        if isinstance(pending, list):
-            for piece in pending:
-                yield STATE, number, piece
-        else:
-            yield OBJECT, number, self.encode((arguments, pending), name)
-        for task in tasks:
-            yield TASK, number, self._encode_task(task, name)
-        yield DONE, number, b""
-
-    def _parts_of_object(self, replica: Replica) -> Iterator[Part]:
-        number, name = replica.number, replica.name
-        calls = waiting_calls(replica)
-        try:
-            state = give_state(self.runtime.budget, self.runtime.sender.driver, replica)
-        except Exception as error:
-            raise NotSerializable(f"{what(name)}: its snapshot raised {repr_of(error)}") from error
-        codec, size = self.runtime.sender.codec, self.piece_max - PART.size
-        encoder = Encoder(codec, state, what(name), size, is_state=True)
-        while (piece := encoder.next_piece()) is not None:
-            yield STATE, number, piece
-        for call in calls:
-            yield TASK, number, self._encode_task((True, *self._task(call)), name)
-        yield DONE, number, b""
-
-    def _encode_task(self, task: tuple[object, ...], name: str) -> bytes:
-        *fields, raw = task
-        data = raw if isinstance(raw, bytes) else b""
-        head = self.encode(
-            (*fields, None if isinstance(raw, bytes) else raw), f"a call of {name!r}"
-        )
-        return struct.pack(">I", len(head)) + head + data
-
-    def _task(self, task: Task) -> tuple[object, ...]:
-        """A task as it travels: its place, whose it is, and what it is."""
-        place = (task.seqno, task.index, task.stamp)
-        if isinstance(task, Change):
-            return (place, *task.pack(), None)
-        assert isinstance(task, Call)
-        encode, function = self.runtime.sender.codec.encode, task.function
-        whose = (task.sender, task.ticket, task.departed, task.size)
-        if isinstance(function, Atomic):
-            info = function.info
-            assert info is not None
-            raw = encode((*task.args, task.named), function.name)
-            return (place, "atomic", *whose, info.name, info.digest, raw)
-        if task.raw is not None:
-            return (place, "call", *whose, task.code, task.raw)
-        assert isinstance(function, Operation)
-        named = (task.named,) if task.named else ()
-        code = function.index << 1 | bool(named)
-        raw = encode((*task.args, *named), function.title)
-        return (place, "call", *whose, code, raw)

@@ -17,7 +17,12 @@ from orcalike.runtime.call import Call
 from orcalike.runtime.changes import unpack_change
 from orcalike.runtime.digests import Digests
 from orcalike.runtime.errors import ReplicaDivergence, Unreadable
-from orcalike.runtime.giving import (
+from orcalike.runtime.manager import Manager
+from orcalike.runtime.object_table import ObjectTable
+from orcalike.runtime.replica import DROPPED, UNDECLARED, Replica
+from orcalike.runtime.sender import Sender
+from orcalike.runtime.state import take_state, what
+from orcalike.runtime.state_parts import (
     DONE,
     END,
     ENDED,
@@ -29,11 +34,6 @@ from orcalike.runtime.giving import (
     TABLE,
     TASK,
 )
-from orcalike.runtime.manager import Manager
-from orcalike.runtime.object_table import ObjectTable
-from orcalike.runtime.replica import DROPPED, UNDECLARED, Replica
-from orcalike.runtime.sender import Sender
-from orcalike.runtime.state import take_state, what
 from orcalike.runtime.stream_decoder import Decoder
 from orcalike.runtime.task import OVER, Task, go_on
 from orcalike.transport.errors import OrcalikeError, ProtocolError

@@ -97,13 +97,13 @@ def test_a_state_that_cannot_travel_is_refused_and_the_group_goes_on(
 def refuse(donor: Any, name: str) -> None:
     """Have a member fail when it gives that object."""
 
-    def parts_of(replica: Replica) -> Iterator[Any]:
+    def parts_of(replica: Replica, size: int) -> Iterator[Any]:
         if replica.name == name:
             raise OSError("out of order")
-        yield from given(replica)
+        yield from given(replica, size)
 
-    given = donor.parts_of
-    donor.parts_of = parts_of
+    given = donor.parts.of
+    donor.parts.of = parts_of
 
 
 def test_a_joiner_asks_another_donor() -> None:

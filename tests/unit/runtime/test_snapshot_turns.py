@@ -8,7 +8,7 @@ from collections.abc import Callable
 import pytest
 
 import orcalike as orca
-from orcalike.runtime import giving, state
+from orcalike.runtime import giving, state, state_parts
 from orcalike.runtime.replica import Replica
 from orcalike.runtime.time_budget import TimeBudget
 from orcalike.transport.drivers.driver import Driver
@@ -68,7 +68,7 @@ def test_what_a_pop_up_has_held_up_is_packed_where_the_stack_runs(
         finally:
             goes_on.set()
 
-    monkeypatch.setattr(giving, "give_state", give_slowly)
+    monkeypatch.setattr(state_parts, "give_state", give_slowly)
     runtime.start_thread = start_thread
     slow = group.share(Slow, "slow")
     call = slow.add_slowly.nowait()
