@@ -44,6 +44,7 @@ from orcalike.session.keys import find_keys
 from orcalike.session.layers import load_layers
 from orcalike.transport.config import StackConfig
 from orcalike.transport.drivers.driver import clock
+from orcalike.transport.drivers.partition import sever
 from orcalike.transport.drivers.pump import Pump
 from orcalike.transport.layers.base import Layer
 from orcalike.transport.layers.xfer import Xfer
@@ -215,11 +216,11 @@ class Witness:
         self.pump.later(self._cut_off)
 
     def _cut_off(self) -> None:
-        def sever(now: int) -> None:
+        def cut_off(now: int) -> None:
             addresses = find_addresses()
-            self.pump.sever([addresses[rank] for rank in self.cut if rank in addresses])
+            sever(self.pump, [addresses[rank] for rank in self.cut if rank in addresses])
 
-        self.pump.call(sever)
+        self.pump.call(cut_off)
 
     def _describe(self, question: Describe) -> None:
         def answer(now: int) -> None:

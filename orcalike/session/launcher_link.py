@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 
 from orcalike.launch_protocol import control_channel
 from orcalike.launch_protocol.control_lines import Describe, Described
+from orcalike.transport.drivers.partition import sever
 from orcalike.transport.drivers.pump import Pump
 from orcalike.transport.view import Member, View
 
@@ -107,7 +108,7 @@ class LauncherLink:
 
     def _cut_off(self, now: int) -> None:
         cut = self._cut  # as it is now: calls of `later` may come in any order
-        self._pump.sever([self._addresses[rank] for rank in cut if rank in self._addresses])
+        sever(self._pump, [self._addresses[rank] for rank in cut if rank in self._addresses])
 
     def _asked(self, question: Describe) -> None:
         def answer(now: int) -> None:

@@ -16,6 +16,7 @@ import orcalike as orca
 from orcalike import messages
 from orcalike.session.entering import Entering
 from orcalike.session.session import Session
+from orcalike.transport.drivers import partition
 from orcalike.transport.drivers.pump import Pump
 from tests.lib.held_up import held_up
 from tests.lib.processes import DEADLINE, until
@@ -24,7 +25,7 @@ from tests.lib.shared_classes import Counter, Journal
 
 def sever(pump: Pump, addresses: list[str], now: int) -> None:
     """Be cut off from these addresses."""
-    pump.sever(addresses)
+    partition.sever(pump, addresses)
 
 
 def cut(first: orca.Group, second: orca.Group, *, apart: bool) -> None:

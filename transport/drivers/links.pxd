@@ -64,7 +64,6 @@ cdef class Links(Driver):
     cdef int begin(self, Stack stack, str address, object sock) except -1
     cdef bint goes_near(self, Channel channel, str address) except -1
     cdef close(self, Channel channel, str why)
-    cdef set_severed(self, Channel channel, bint severed)
     cdef int handle_channel(self, Channel channel, unsigned int events) except -1
     cdef int connected(self, Channel channel) except -1
     cdef str lie_of(self, Channel channel, bytes frame)

@@ -34,8 +34,6 @@ from orcalike.transport.wire.ring cimport Ring
 
 cdef extern from "<sys/epoll.h>" nogil:
     enum:
-        EPOLL_CTL_ADD
-        EPOLL_CTL_DEL
         EPOLL_CTL_MOD
         EPOLLOUT
 
@@ -78,6 +76,20 @@ cdef class Links(Driver):
     def add(self, Stack stack):
         """Serve `stack` too; greetings of non-members go to the stack that `stack_for` names."""
         self.stacks.append(stack)
+        self.beats_version = NOT_GIVEN
+
+    def replace(self, Stack old, Stack new):
+        """Serve `new`, and `old` no more, whose links are closed; it is not notified."""
+        for entry in list(self.epoll.slots):
+            if isinstance(entry, Channel) and (<Channel>entry).stack is old:
+                (<Channel>entry).stack = None
+                self.close(<Channel>entry, "")
+            elif isinstance(entry, Process) and entry.stack is old:
+                self.processes.forget(entry)
+        self.report.forget(old)
+        self.stacks.remove(old)
+        if new not in self.stacks:
+            self.stacks.append(new)
         self.beats_version = NOT_GIVEN
 
     def listen(self, sock, address):
@@ -440,49 +452,6 @@ cdef class Links(Driver):
                 if peer is not None and peer.greeted:
                     return peer
         return None
-
-    # Partitions, for tests.
-
-    def sever(self, addresses):
-        """Be cut off from the endpoints at these addresses, and from no others, until the next call.
-
-        No beats go there, and none count. Links stay, as streams do in a partition that is not
-        too long: what is under way comes when it is over. None are made meanwhile.
-        """
-        cdef Channel channel
-        self.severed = frozenset(addresses)
-        for entry in list(self.epoll.slots):
-            if isinstance(entry, Channel):
-                channel = <Channel>entry
-                peer = self.peer_of(channel)
-                address = peer.address if peer is not None else channel.address
-                if channel.severed != (address in self.severed):
-                    self.set_severed(channel, not channel.severed)
-        self.report.clear()
-        self.beat()
-
-    cdef set_severed(self, Channel channel, bint severed):
-        channel.severed = severed
-        channel.waits_for_room = True   # so nothing is written
-        try:
-            self.epoll.watch(channel.fd, channel.link, EPOLLIN | EPOLLOUT,
-                             EPOLL_CTL_DEL if severed else EPOLL_CTL_ADD)
-        except OSError as error:
-            self.refuse(channel, f"it cannot be watched: {error.strerror}")
-
-    def replace(self, Stack old, Stack new):
-        """Serve `new`, and `old` no more, whose links are closed; it is not notified."""
-        for entry in list(self.epoll.slots):
-            if isinstance(entry, Channel) and (<Channel>entry).stack is old:
-                (<Channel>entry).stack = None
-                self.close(<Channel>entry, "")
-            elif isinstance(entry, Process) and entry.stack is old:
-                self.processes.forget(entry)
-        self.report.forget(old)
-        self.stacks.remove(old)
-        if new not in self.stacks:
-            self.stacks.append(new)
-        self.beats_version = NOT_GIVEN
 
     # Heartbeats.
 

@@ -18,6 +18,7 @@ from orcalike.transport.drivers import half_open, near_road, sockets
 from orcalike.transport.drivers.addresses import normal
 from orcalike.transport.drivers.descriptors import LANE
 from orcalike.transport.drivers.near_road import name_of
+from orcalike.transport.drivers.partition import sever
 from orcalike.transport.errors import InsecureConfig, ProtocolError
 from orcalike.transport.stack import Stack
 from orcalike.transport.wire.message import Message
@@ -394,13 +395,13 @@ def test_leases_are_granted_to_those_that_learn_of_deaths(make_end: Ends) -> Non
 def test_a_partition_cuts_it(make_end: Ends) -> None:
     first, second = make_end(), make_end(joins=False)
     join(first, second)
-    first.pump.call(lambda now: first.pump.sever([second.address]))
+    first.pump.call(lambda now: sever(first.pump, [second.address]))
     second.pump.call(second.stack.cast, Message(b"across"))
     for _ in range(200):
         first.pump.handle()
         second.pump.handle()
     assert b"across" not in first.top.bodies
-    first.pump.call(lambda now: first.pump.sever([]))
+    first.pump.call(lambda now: sever(first.pump, []))
     together(first, second, holds=lambda: b"across" in first.top.bodies)
 
 

@@ -18,6 +18,7 @@ import pytest
 from orcalike.transport.drivers import peer_processes, pidfd
 from orcalike.transport.drivers.driver import clock
 from orcalike.transport.drivers.heartbeat_report import unleased
+from orcalike.transport.drivers.partition import sever
 from orcalike.transport.drivers.pidfd import Process
 from orcalike.transport.stack import Stack
 from orcalike.transport.view import Member
@@ -330,7 +331,7 @@ def test_a_process_that_is_stopped_has_no_word_from_the_kernel(
 @pytest.mark.usefixtures("of_quick")
 def test_a_partition_stands_for_another_host(quick: End, tmp_path: Path) -> None:
     """`orcalike chaos partition` cuts processes apart that live; the kernel is not asked."""
-    quick.pump.call(lambda now: quick.pump.sever([f"unix:{tmp_path}/second"]))
+    quick.pump.call(lambda now: sever(quick.pump, [f"unix:{tmp_path}/second"]))
     quick.stack.events.clear()
     quick.until(lambda: quick.events_of("problem"))
     assert quick.events_of("lives") == []
@@ -351,12 +352,12 @@ def test_a_connection_that_is_not_watched_again_after_a_partition_is_closed(
     end: End, sender: Sender, tmp_path: Path
 ) -> None:
     """The system does not watch a file; it may have no memory for others."""
-    end.pump.call(lambda now: end.pump.sever([f"unix:{tmp_path}/second"]))
+    end.pump.call(lambda now: sever(end.pump, [f"unix:{tmp_path}/second"]))
     with Path(os.devnull).open() as file:
         for fd in connections_from(sender.pid):
             os.dup2(file.fileno(), fd)
     end.stack.events.clear()
-    end.pump.call(lambda now: end.pump.sever([]))
+    end.pump.call(lambda now: sever(end.pump, []))
     assert ("link_down", sender.incarnation) in end.stack.events
 
 
