@@ -14,6 +14,7 @@ from libc.stdint cimport int64_t
 from orcalike.transport.drivers.descriptors import Descriptors
 from orcalike.transport.drivers.pidfd import Process
 
+from orcalike.transport.drivers.accepting cimport look
 from orcalike.transport.drivers.deaths cimport ended
 from orcalike.transport.drivers.deferral cimport drop_later, hold, interrupted, surface
 from orcalike.transport.drivers.driver cimport Waitable, monotonic
@@ -58,7 +59,7 @@ cdef class Alarms(Links):
         elif isinstance(entry, Stack):
             (<Stack>entry).rung(self.now)
         elif entry is self.listener and entry is not None:
-            self.look()
+            look(self, False)
         elif callable(entry):
             self.callbacks.append(entry)
         return 0

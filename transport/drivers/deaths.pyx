@@ -6,6 +6,7 @@ That a launcher says so of a process on another host is a reason to suspect it.
 
 from libc.stdint cimport int64_t
 
+from orcalike.transport.drivers.accepting cimport look
 from orcalike.transport.drivers.channel cimport Channel
 from orcalike.transport.drivers.driver cimport monotonic
 from orcalike.transport.drivers.epoll_set cimport EPOLLIN
@@ -53,7 +54,7 @@ cdef int tell_death(Links links, Stack stack, object incarnation, bint is_certai
 cdef int take_rest(Links links, Stack stack, object incarnation, str why) except -1:
     """Hand in what has come from a member, if by a connection that has not greeted; close its links."""
     cdef Channel channel
-    links.look(True)
+    look(links, True)
     for entry in list(links.epoll.slots):
         if not isinstance(entry, Channel) or (<Channel>entry).connecting:
             continue

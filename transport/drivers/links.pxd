@@ -52,10 +52,7 @@ cdef class Links(Driver):
     cdef inline Stack stack_at(self, Py_ssize_t i):
         return <Stack>PyList_GET_ITEM(<PyObject*>self.stacks, i)
 
-    cdef int look(self, bint thoroughly=?) except -1
-    cdef int take_handed_over(self) except -1
     cdef object own_process(self, object sock)
-    cdef int expire_links(self) except -1
     cdef int set_links_until(self) except -1
     cdef int complain(self, int level, str text) except -1
     cdef int shake(self, SealedChannel channel) except -1

@@ -1,8 +1,8 @@
 """Links: the connections of one pump, and what crosses them for its stacks.
 
-It makes and closes connections, and takes those that its listener has accepted (`listener.pyx`); it cuts what comes
-into frames for the stacks, and sends what they put out. It watches the peers' processes (`peer_processes.py`), and
-gives the heartbeats the peers of the stacks (`heartbeat_report.py`).
+It makes and closes connections; it cuts what comes into frames for the stacks, and sends what they put out. It
+watches the peers' processes (`peer_processes.py`), and gives the heartbeats the peers of the stacks (`heartbeat_report.py`).
+What its listener has accepted is taken in `accepting.pyx`, and what ends is reported in `deaths.pyx`.
 
 The caller runs in the stacks: the pump sees to it that it is one thread at a time.
 """
@@ -27,7 +27,6 @@ from orcalike.transport.drivers.heartbeat cimport Heartbeat
 from orcalike.transport.drivers.listener cimport Listener
 from orcalike.transport.drivers.sealed_channel cimport SealedChannel, make_channel
 from orcalike.transport.layers.base cimport NEVER, Outbox
-from orcalike.transport.layers.com import greeting_of
 from orcalike.transport.stack cimport Stack
 from orcalike.transport.wire.message cimport Message
 from orcalike.transport.wire.ring cimport Ring
@@ -119,8 +118,6 @@ cdef class Links(Driver):
         """The epoll set: readable when there is something to do."""
         return self.epoll.fd
 
-    # What a listener accepts.
-
     def hand_over(self, connection):
         """(channel, socket, greeting) of a connection that has greeted, or None: look at deadlines; from any thread. Whether there is room."""
         if not handed_over.put(self.handed_over, connection):
@@ -129,46 +126,7 @@ cdef class Links(Driver):
             self.ring()
         return True
 
-    cdef int look(self, bint thoroughly=False) except -1:
-        """Look what the listener has, and take what is for this pump."""
-        if self.listener is not None:
-            self.listener.look(self.now, thoroughly)
-            self.set_links_until()
-        return self.take_handed_over()
-
-    cdef int take_handed_over(self) except -1:
-        while self.handed_over:
-            connection = self.handed_over.pop(0)
-            if connection is None:
-                self.set_links_until()
-            else:
-                self.adopt(*connection)
-        return 0
-
-    def adopt(self, Channel channel not None, sock, bytes greeting):
-        """A non-member has greeted: its connection is for one of the stacks here."""
-        cdef Stack stack = None
-        group, address, _ = greeting_of(greeting)
-        try:
-            self.own_process(sock)
-            channel.link = self.epoll.add(sock.fileno(), channel, EPOLLIN)
-        except (OSError, OrcalikeError) as error:
-            self.complain(logging.WARNING, f"a connection was refused: {error}")
-            sock.close()
-            return
-        self.sockets[sock.fileno()] = sock
-        channel.claimed = True
-        why = CUT_OFF if address in self.severed else self.lie_of(channel, greeting)
-        if why is not None:
-            self.refuse(channel, why)
-            return
-        stack = self.stack_for(group, address) if self.stack_for else self.stacks[0]
-        if stack is None:
-            self.refuse(channel, "it asks for a group that is not here")
-            return
-        channel.stack = stack
-        stack.link_up(channel.link, "", self.now)
-        self.handle_channel(channel, 0)
+    # Channels.
 
     cdef object own_process(self, object sock):
         """What goes along by a Unix socket; None by others. Processes are known by numbers from then on."""
@@ -179,8 +137,6 @@ cdef class Links(Driver):
             self.process = process = OwnProcess()
         self.processes.find_out(process)
         return process
-
-    # Channels.
 
     cdef int begin(self, Stack stack, str address, object sock) except -1:
         """Have a channel for a socket that connects."""
@@ -210,14 +166,6 @@ cdef class Links(Driver):
         self.close(channel, "")
         self.begin(stack, channel.address, sock)
         return True
-
-    cdef int expire_links(self) except -1:
-        """A greeting is due, or what was not logged is to be counted in a line."""
-        if self.listener is not None:
-            self.listener.expire(self.now)
-        self.complaints.count(self.now)
-        self.set_links_until()
-        return self.take_handed_over()
 
     cdef int set_links_until(self) except -1:
         deadline = self.complaints.deadline()

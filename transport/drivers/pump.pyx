@@ -40,6 +40,7 @@ from orcalike.transport.drivers.errand import Errand
 from orcalike.transport.drivers.peer_processes import is_elsewhere
 from orcalike.transport.wording import repr_of
 
+from orcalike.transport.drivers.accepting cimport expire_links, take_handed_over
 from orcalike.transport.drivers.alarms cimport Alarms
 from orcalike.transport.drivers.channel cimport Channel
 from orcalike.transport.drivers.deaths cimport died, tell_deaths
@@ -380,13 +381,13 @@ cdef class Pump(Alarms):
                 else:
                     self.handle_other(entry)
         if self.handed_over:
-            self.take_handed_over()
+            take_handed_over(self)
         if self.due <= self.now:        # what this input has brought is looked at when it is over
             for stack in self.stacks:
                 if stack.next_deadline() <= self.now:
                     self.expire(stack, self.now)
         if self.links_until <= self.now:
-            self.expire_links()
+            expire_links(self)
         return 0
 
     def handle(self):
@@ -500,7 +501,7 @@ cdef class Pump(Alarms):
         for stack in list(self.stacks):
             stack.resume(self.now)
         tell_deaths(self)
-        self.take_handed_over()
+        take_handed_over(self)
         for entry in list(self.epoll.slots):
             if isinstance(entry, Channel) and not (<Channel>entry).connecting:
                 self.handle_channel(<Channel>entry, 0)

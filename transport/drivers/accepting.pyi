@@ -1,0 +1,1 @@
+"""Taking what a listener has accepted: connections of non-members, which have greeted."""
