@@ -195,11 +195,11 @@ class SmallScope(Run):
         """Nothing can happen any more: has the group recovered, or is it blocked as it must?"""
         for process in self.current.values():
             process.node.doomed = None
-        trouble = self.trouble()
+        trouble = self.recovery.trouble()
         if trouble is None:
-            self.monitor.finish([each.me for each in self.living(self._newest_living())])
+            self.monitor.finish([each.me for each in self.living(self.recovery.newest_living())])
         else:
-            self._check_blocked()
+            self.recovery.check_blocked()
 
 
 def explore(

@@ -14,9 +14,10 @@ from dataclasses import dataclass
 from functools import partial
 
 from orcalike.simulator.application import Application
-from orcalike.simulator.checkers.facts import MAJORITY, Violation
+from orcalike.simulator.checkers.facts import Violation
 from orcalike.simulator.checkers.monitor import Monitor
 from orcalike.simulator.faults import Faults
+from orcalike.simulator.recovery import Recovery
 from orcalike.simulator.scenario import MS, Event, Scenario
 from orcalike.transport.config import StackConfig
 from orcalike.transport.drivers.sim import Node, Stream, World
@@ -25,7 +26,7 @@ from orcalike.transport.membership.effects import Changed
 from orcalike.transport.membership.failure_detector import longest_silence
 from orcalike.transport.stack import Stack
 from orcalike.transport.stacks import parse_stack
-from orcalike.transport.view import Member, View, resets_of
+from orcalike.transport.view import Member, View
 
 EVENTS_MAX = 2_000_000
 """More events than that are a group that never comes to rest."""
@@ -88,6 +89,7 @@ class Run:
         self._passed: dict[Event, int] = {}
         self._marked = [event for event in scenario.events if event.mark]
         self.actions = Faults(self)
+        self.recovery = Recovery(self)
         for number in range(scenario.size):
             self.start(str(number))
 
@@ -292,13 +294,13 @@ class Run:
         self.healing = True
         self.actions.heal()
         if self._settles():
-            self.monitor.finish(self._finished(), blocked=self._is_short())
+            self.monitor.finish(self.recovery.finished(), blocked=self.recovery.is_short())
             return False
-        if self._is_excused():
+        if self.recovery.is_excused():
             world, detection = self.world, self.scenario.detection
             if not world.run_for(longest_silence(detection) + 2 * detection, EVENTS_MAX):
                 raise Violation("I28", f"more than {EVENTS_MAX} events after the faults")
-        self._check_blocked()
+        self.recovery.check_blocked()
         if not self.scenario.resets:
             return True
         self._reset()
@@ -311,191 +313,20 @@ class Run:
         `meanwhile` is called each D/4.
         """
         scenario, world, delays = self.scenario, self.world, self.scenario.delays
-        turns = 20 + 8 * self._backlog()
+        turns = 20 + 8 * self.recovery.backlog()
         slack = turns * (delays.least + delays.mean) + 20 * delays.connect
         end = world.now + ROUNDS * scenario.detection + slack + 2 * delays.timeout
         while world.now < end:
             if not world.run_for(scenario.detection // 4, EVENTS_MAX):
                 raise Violation("I28", f"more than {EVENTS_MAX} events after the faults")
-            if self.trouble() is None:
+            if self.recovery.trouble() is None:
                 return True
             meanwhile()
         return False
 
-    def _backlog(self) -> int:
-        """How many casts the member that has most to come still waits for."""
-        living = self.living(self._newest_living())
-        sent = self.monitor.facts.sent
-        return max(
-            (
-                sum(sent.get(other.me, 0) - seen.get(other.me, 0) for other in living)
-                for seen in (self.monitor.seen(each.me).sources for each in living)
-            ),
-            default=0,
-        )
-
-    def trouble(self) -> str | None:
-        """What is not as it must be in the end; None if all is."""
-        newest = self._newest_living()
-        if newest is None:
-            return None  # no member is left that could let a joiner in
-        for member in newest.members:
-            if not self.applications[member.incarnation].node.alive:
-                return f"{member} is dead, and in {newest.identity}"
-            if self.applications[member.incarnation].exited is not None:
-                return f"{member} is out, and in {newest.identity}"
-        for each in self._inside():
-            if self._is_stranded(each):
-                continue
-            if each.entered is None or each.entered.identity != newest.identity:
-                return f"{each.process} is in {each.entered and each.entered.identity}, not {newest.identity}"
-        for each in self.current.values():
-            if each.waits and each.node.alive and each.entered is None and each.exited is None:
-                return f"{each.process} has not come in: {each.failed}"
-        return self._pending(newest)
-
-    def _is_stranded(self, application: Application) -> bool:
-        """Whether it is blocked, or was reset, and no member is left that it could ask.
-
-        Blocked, it asks those of its view: they are gone, and no process that is in the group runs
-        where one of them ran. Reset, it seeks all those that it was ever in a view with.
-        """
-        if application.entered is None:
-            return False
-        if application.blocked is not None:
-            members = [self.applications[each.incarnation] for each in application.entered.members]
-            others = [self.current[each.process] for each in members if each is not application]
-        elif resets_of(application.entered.lineage):
-            others = [
-                each
-                for each in self._acquaintances(application)
-                if each.entered != application.entered
-            ]
-        else:
-            return False
-        return not any(
-            each is not application and each.inside and each.node.alive for each in others
-        )
-
-    def _acquaintances(self, application: Application) -> list[Application]:
-        """All that were ever in a view with it."""
-        facts = self.monitor.facts
-        views = [facts.views[view] for view, at in facts.installed.items() if application.me in at]
-        return [self.applications[each] for each in {me for view in views for me in view.members}]
-
-    def _pending(self, view: View) -> str | None:
-        """What is still to be delivered."""
-        facts = self.monitor.facts
-        if self._is_short():
-            return None
-        places = {each.total.next for each in self.living(view)}
-        if len(places) > 1:
-            return f"members are at different places of the order: {sorted(places)}"
-        for each in self.living(view):
-            if not each.transfer.complete:
-                return f"{each.process} has no complete state"
-            for other in () if each.stack.me.witness else self.living(view):
-                had = self.monitor.seen(each.me).sources.get(other.me, 0)
-                if had != facts.sent.get(other.me, 0):
-                    return f"{each.process} has {had} of {facts.sent[other.me]} casts of {other.process}"
-        return None
-
-    def _is_short(self) -> bool:
-        """Whether something waits for more members with replicas than there are (H2)."""
-        newest = self._newest_living()
-        if newest is not None and resets_of(newest.lineage):
-            return False  # no degree takes more than there are
-        living = self.living(newest)
-        replicas = sum(not each.stack.me.witness for each in living)
-        sources = [
-            self.monitor.seen(each.me).sources for each in living if not each.stack.me.witness
-        ]
-        return any(
-            replicas <= cast.degree < MAJORITY
-            and any(seen.get(sender, 0) < number for seen in sources)
-            for (sender, number), cast in self.monitor.facts.casts.items()
-        )
-
-    def _inside(self) -> list[Application]:
-        """All that run and are in the group, as far as they know."""
-        return [each for each in self.applications.values() if each.inside and each.node.alive]
-
-    def _newest_living(self) -> View | None:
-        views = [each.entered for each in self._inside() if each.entered is not None]
-        return max(views, key=lambda view: view.identity, default=None)
-
-    def _finished(self) -> list[int]:
-        return [each.me for each in self.living(self._newest_living())]
-
-    def _check_blocked(self) -> None:
-        """The group has not recovered: was it bound to?"""
-        newest = self._newest_living()
-        trouble = self.trouble()
-        living = self._present(newest)
-        may = self.may_go_on(newest, living) if newest is not None else False
-        if may is True:
-            names = [each.process for each in living]
-            raise Violation("I28", f"{names} of {newest} may go on by H1, and do not: {trouble}")
-        if may is False:
-            for each in living:
-                if each.blocked is None:
-                    raise Violation(
-                        "I28", f"{each.process} does not say that it is blocked: {trouble}"
-                    )
-        self.monitor.finish([each.me for each in living], blocked=True)
-
-    def _is_excused(self) -> bool:
-        """Whether a member that is out is waited for, as its process lives on the host of another (H13).
-
-        Its endpoint stands here, where that of a process that has left is closed.
-        """
-        newest, world = self._newest_living(), self.world
-        living = self.living(newest)
-        return any(
-            one.exited is not None and world.lives(other.node, one.me)
-            for one in living
-            for other in living
-            if other is not one
-        )
-
-    def _present(self, view: View | None) -> list[Application]:
-        """The members of a view that can still promise the end of it.
-
-        One that has left cannot: it was in the view after this one when that was decided, and answers
-        no more. Nor can one that was expelled from a view after this one. Both count among
-        the members (H1), as the dead do; so the others may be bound to stay blocked.
-        """
-        later = (
-            self.newest is not None and view is not None and self.newest.identity > view.identity
-        )
-        return [
-            each for each in self.living(view) if each.exited is None or not (each.leaves or later)
-        ]
-
-    def may_go_on(self, view: View, living: list[Application]) -> bool | None:
-        """Whether these may form the next primary view (H1); None if it depends on what others know."""
-        size, present = len(view.members), {each.me for each in living}
-        facts = self.monitor.facts
-        least = facts.least_in(facts.views[view.identity])
-        if least and len(living) < size - least:
-            return False
-        if not any(each.transfer.complete and not each.stack.me.witness for each in living):
-            return None
-        if 2 * len(living) > size:
-            return True
-        if 2 * len(living) == size and view.members[0].incarnation in present:
-            return True
-        if any(
-            self.applications[member.incarnation].node.alive
-            for member in view.members
-            if member.incarnation not in present
-        ):
-            return False  # one that is missing is not dead, so no member can know that it is
-        return None if len(present) < size else True
-
     def _reset(self) -> None:
         """The program says that the group is to go on with those that are left (A05)."""
-        newest = self._newest_living()
+        newest = self.recovery.newest_living()
         least, asker = self._choose_asker()
         if asker is None:
             return
@@ -518,12 +349,12 @@ class Run:
 
         ask()
         if not self._settles(ask):
-            raise Violation("I28", f"a reset of {newest} did not help: {self.trouble()}")
-        self.monitor.finish(self._finished(), blocked=self._is_short())
+            raise Violation("I28", f"a reset of {newest} did not help: {self.recovery.trouble()}")
+        self.monitor.finish(self.recovery.finished(), blocked=self.recovery.is_short())
 
     def _choose_asker(self) -> tuple[int, Application | None]:
         """How many members can go on, and the one that a program asks; None if none has the state."""
-        living = self._present(self._newest_living())
+        living = self.recovery.present(self.recovery.newest_living())
         if not any(each.transfer.complete and not each.stack.me.witness for each in living):
             return 0, None
         # The program asks at a member that has let it begin: not at one that still waits for state.

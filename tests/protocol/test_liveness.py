@@ -279,8 +279,8 @@ def test_only_a_member_that_left_in_due_form_cannot_go_on(
     two = run.current["1"]
     run.world.stop(run.current["2"].node)
     two.leaves, two.exited = leaves, exited
-    assert run.may_go_on(view, run._present(view)) is may
-    trouble = run.trouble()
+    assert run.recovery.may_go_on(view, run.recovery.present(view)) is may
+    trouble = run.recovery.trouble()
     assert trouble is not None
     assert "dead" in trouble or "is out" in trouble
 
@@ -288,9 +288,9 @@ def test_only_a_member_that_left_in_due_form_cannot_go_on(
 def test_a_member_that_is_out_and_in_the_newest_view_is_trouble() -> None:
     run = Run(scenario(3, []))
     run.run()
-    assert run.trouble() is None
+    assert run.recovery.trouble() is None
     run.current["1"].exited = "expelled: view 3 went on without this member"
-    trouble = run.trouble()
+    trouble = run.recovery.trouble()
     assert trouble is not None
     assert trouble.startswith("rank 1 (sim:1) is out, and in ")
 
