@@ -8,7 +8,7 @@ import secrets
 from collections.abc import Iterable
 from typing import Any, Self
 
-from orcalike.objects import proxies
+from orcalike.objects import manager_groups, proxies
 
 
 class Manager:
@@ -26,7 +26,7 @@ class Manager:
     """
 
     def __init__(self) -> None:
-        self._address = proxies.make_group()
+        self._address = manager_groups.make_group()
         self._names = (f"{secrets.token_hex(4)} {number}" for number in itertools.count())
 
     @property
@@ -42,7 +42,7 @@ class Manager:
 
     def shutdown(self) -> None:
         """Leave the objects to those that use them already: no other process can join."""
-        proxies.leave_group(self._address)
+        manager_groups.leave_group(self._address)
 
     def _share(self, kind: str, *args: Any) -> tuple[str, str]:
         """A new object: what its proxy is made of."""

@@ -1,177 +1,34 @@
 """What `orcalike.Manager` gives: proxies of shared objects, as `multiprocessing`'s managers have them.
 
 A proxy is an address and a name. It can be pickled, passed to a child process, and put into another
-proxy. A process joins the manager's group with the first proxy that it uses, and leaves it when it
-ends; so does a forked child, which has none of its parent's groups.
+proxy. A process joins the manager's group with the first proxy that it uses (`manager_groups`).
 """
 
 from __future__ import annotations
 
 import array
-import atexit
-import contextlib
 import copy
-import multiprocessing.util
-import os
-import shutil
-import tempfile
-import threading
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import partial
 from typing import Any, ClassVar, Self
 
-from orcalike import objects
-from orcalike.errors import JoinFailed, OrcalikeError
-from orcalike.group import Group
-from orcalike.objects.permits import BoundedPermits, Permits
+from orcalike.objects.manager_groups import membership_in
 from orcalike.runtime.registered import register
-from orcalike.session.joining import Joining, connect
-from orcalike.session.options import make_options
 from orcalike.transport.drivers.deferral import held, held_or_undone
-from orcalike.transport.view import View
-
-JOIN_WITHIN = 60.0
-"""Seconds in which a process must have joined the manager's group, and have found an object."""
-
-KINDS: dict[str, type[Any]] = {
-    "list": objects.List,
-    "dict": objects.Dict,
-    "Namespace": objects.Dict,
-    "Lock": objects.Lock,
-    "RLock": objects.RLock,
-    "Condition": objects.Condition,
-    "Semaphore": Permits,
-    "BoundedSemaphore": BoundedPermits,
-    "Event": objects.Event,
-    "Barrier": objects.Barrier,
-    "Queue": objects.Queue,
-    "Value": objects.Value,
-    "Array": objects.List,
-}
-"""The classes of what a manager makes, by its name there. All members have them before they join."""
-
-
-class Membership:
-    """This process as a member of one manager's group."""
-
-    def __init__(self, group: Group) -> None:
-        self.group = group
-        self.objects: dict[str, Any] = {}
-        group._runtime.table.expect_other_seeds()
-        group._session.tells_loss = False  # the maker orders, and so has all that was ordered
-        atexit.unregister(group.close)  # with those of `multiprocessing`, in its children, too
-        self._end = multiprocessing.util.Finalize(self, _leave, args=(group,), exitpriority=-1)
-
-    def leave(self) -> None:
-        """Leave the group."""
-        self._end()
-
-
-def _leave(group: Group) -> None:
-    with contextlib.suppress(OrcalikeError):
-        group._leave(orderly=False)  # each call has had its outcome
-
-
-class Maker(Membership):
-    """The process that has made the group: it goes on, however many of the others are lost."""
-
-    def __init__(self) -> None:
-        self._folder = tempfile.mkdtemp(prefix="orca", dir="/tmp")  # a short path
-        try:
-            group = connect(Joining(partial(make_options, listen=f"unix:{self._folder}/manager")))
-        except BaseException:
-            shutil.rmtree(self._folder, ignore_errors=True)
-            raise
-        super().__init__(group)
-        self._blocked = threading.Event()
-        self.group._session.on_blocked = self._blocked.set
-        self.group._session.on_view.append(self._viewed)
-        thread = threading.Thread(target=self._reset, name="orcalike manager", daemon=True)
-        thread.start()
-        # For the process that made it alone, and not for a forked child.
-        self._clear = multiprocessing.util.Finalize(
-            self, shutil.rmtree, args=(self._folder, True), exitpriority=-2
-        )
-
-    def leave(self) -> None:
-        """Leave the group, which no other process can join any more."""
-        super().leave()
-        self._clear()
-
-    def _viewed(self, view: View | None) -> None:
-        if view is None:
-            self._blocked.set()
-
-    def _reset(self) -> None:
-        """Go on without those that were lost, as often as it must be, until the group is left."""
-        while not self.group._closed:
-            self._blocked.wait()
-            self._blocked.clear()
-            while not self.group._closed and self.group._session.blocked is not None:
-                with contextlib.suppress(OrcalikeError):
-                    self.group.reset(minimum=1, timeout=JOIN_WITHIN)
-
-
-_locks: dict[str, threading.Lock] = {}
-"""For joining, by address."""
-_members: dict[str, Membership] = {}
-"""The managers' groups that this process is in, by address."""
-
-
-def _forget() -> None:
-    _locks.clear()
-    _members.clear()
-
-
-os.register_at_fork(after_in_child=_forget)
-
-
-def make_group() -> str:
-    """Make a manager's group; returns the address at which processes join it."""
-    maker = Maker()
-    _members[maker.group.address] = maker
-    return maker.group.address
-
-
-def leave_group(address: str) -> None:
-    """Leave a manager's group; its proxies are of no use in this process then."""
-    membership = _members.get(address)
-    if membership is not None:
-        membership.leave()
-        # Not before: a proxy that another thread uses meanwhile would join the group anew.
-        _members.pop(address, None)
-        _locks.pop(address, None)
-
-
-def _membership(address: str) -> Membership:
-    with _locks.setdefault(address, threading.Lock()):
-        if address not in _members:
-            if not os.path.exists(address.removeprefix("unix:")):
-                raise JoinFailed(f"the manager at {address} was shut down, or has ended")
-            group = connect(Joining(partial(make_options, seeds=address, timeout=JOIN_WITHIN)))
-            _members[address] = Membership(group)
-        return _members[address]
 
 
 def share(address: str, kind: str, name: str, *args: Any) -> Any:
     """Make an object in a manager's group."""
-    membership = _membership(address)
+    membership = membership_in(address)
     args = tuple(bound(each) if isinstance(each, Acquirer) else each for each in args)
-    made = membership.group.share(KINDS[kind], name, *args)
-    membership.objects[name] = made
-    return made
+    return membership.share(kind, name, *args)
 
 
 def bound(proxy: Proxy) -> Any:
     """The shared object of a proxy, at this process."""
-    address, name = proxy._address, proxy._name
-    membership = _members.get(address) or _membership(address)
-    found = membership.objects.get(name)
-    if found is None:
-        found = membership.group.find(KINDS[proxy._kind], name, timeout=JOIN_WITHIN)
-        membership.objects[name] = found
-    return found
+    membership = membership_in(proxy._address)
+    found = membership.objects.get(proxy._name)
+    return membership.find(proxy._kind, proxy._name) if found is None else found
 
 
 _KEEP = "orcalike: proxies stay proxies"

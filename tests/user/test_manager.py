@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 import orcalike as orca
-from orcalike.objects import proxies
+from orcalike.objects import manager_groups, proxies
 from orcalike.objects.steps import BoundMethod
 from tests.lib.programs import complaints
 
@@ -131,17 +131,17 @@ def test_children_that_die_release_what_they_hold(tmp_path: Path) -> None:
 
 
 def test_a_manager_that_is_gone_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(proxies, "JOIN_WITHIN", 1000.0)
+    monkeypatch.setattr(manager_groups, "JOIN_WITHIN", 1000.0)
     with pytest.raises(orca.JoinFailed, match="was shut down, or has ended"):
         len(proxies.ListProxy("unix:/tmp/orcalike-none/manager", "list"))
 
 
 def test_a_manager_that_is_shut_down_leaves_nothing_in_its_process() -> None:
-    before = {*proxies._members}, {*proxies._locks}
+    before = {*manager_groups._members}, {*manager_groups._locks}
     with orca.Manager() as manager:
         numbers = manager.list([1])
-        group = weakref.ref(proxies._members[manager.address].group)
-    assert ({*proxies._members}, {*proxies._locks}) == before
+        group = weakref.ref(manager_groups._members[manager.address].group)
+    assert ({*manager_groups._members}, {*manager_groups._locks}) == before
     while group() is not None:  # its threads end
         gc.collect()
     with pytest.raises(orca.JoinFailed, match="was shut down, or has ended"):
@@ -186,7 +186,7 @@ def test_a_manager_that_cannot_be_made_leaves_no_folder(
     def fail(joining: object) -> None:
         raise orca.JoinFailed("on purpose")
 
-    monkeypatch.setattr(proxies, "connect", fail)
+    monkeypatch.setattr(manager_groups, "connect", fail)
     monkeypatch.setattr("tempfile.mkdtemp", lambda **options: str(tmp_path / "folder"))
     (tmp_path / "folder").mkdir()
     with pytest.raises(orca.JoinFailed, match="on purpose"):
