@@ -40,6 +40,7 @@ from orcalike.declare.outside_names import (
     why_it_changes,
 )
 from orcalike.declare.set_expressions import Sets, attributes_assigned
+from orcalike.declare.set_order import SetOrder
 from orcalike.declare.subject import Subject, finding, method_subject, title
 from orcalike.runtime.moment import now
 from orcalike.runtime.operation import Operation
@@ -122,8 +123,8 @@ class _Visitor(ast.NodeVisitor):
         self.called: list[Subject] = []
         self.names = Names(subject.function, node, subject.owned)
         self.changes = Changes(subject, self.names, self.report)
-        self.sets = Sets(subject.cls, self.names.owned, self.names.assigned)
-        self.orderless: set[ast.AST] = set()
+        sets = Sets(subject.cls, self.names.owned, self.names.assigned)
+        self.order = SetOrder(subject, sets, self.report)
 
     def report(self, node: ast.AST, what: str, remedy: str) -> None:
         if not self.subject.known and not self.is_unchecked(node):
@@ -385,7 +386,7 @@ class _Visitor(ast.NodeVisitor):
             self.changes.check_call(function)
         self._check_stored(function)
         self._check_passed(node, target)
-        self._check_order(node, name)
+        self.order.check_call(node, name)
         self.generic_visit(node)
 
     def _check_getattr(self, node: ast.Call) -> None:
@@ -430,32 +431,12 @@ class _Visitor(ast.NodeVisitor):
 
     # The order of sets.
 
-    def _check_order(self, node: ast.Call, name: str) -> None:
-        if name in _ORDERLESS:
-            self.orderless.update(node.args)
-        elif name in _IN_ORDER or (
-            isinstance(node.func, ast.Attribute) and node.func.attr == "join"
-        ):
-            for arg in node.args[:1]:
-                self.check_iteration(node, arg)
-        elif isinstance(node.func, ast.Attribute) and node.func.attr == "pop" and not node.args:
-            self.check_iteration(node, node.func.value)
-
-    def check_iteration(self, node: ast.AST, over: ast.expr) -> None:
-        """What a write comes to may not depend on the order of a set."""
-        if not self.subject.pure and node not in self.orderless and self.sets.is_set(over):
-            self.report(
-                over,
-                f"goes through the set {ast.unparse(over)}, whose order differs at each replica",
-                "go through sorted(...) of it, or keep a dict",
-            )
-
     def visit_For(self, node: ast.For) -> None:
-        self.check_iteration(node, node.iter)
+        self.order.check(node, node.iter)
         self.generic_visit(node)
 
     def visit_Starred(self, node: ast.Starred) -> None:
-        self.check_iteration(node, node.value)
+        self.order.check(node, node.value)
         self.generic_visit(node)
 
     def visit_ListComp(self, node: ast.ListComp) -> None:
@@ -469,7 +450,7 @@ class _Visitor(ast.NodeVisitor):
 
     def _comprehension(self, node: ast.expr, generators: list[ast.comprehension]) -> None:
         for generator in generators:
-            self.check_iteration(node, generator.iter)
+            self.order.check(node, generator.iter)
         self.generic_visit(node)
 
     def visit_Return(self, node: ast.Return) -> None:
@@ -478,21 +459,6 @@ class _Visitor(ast.NodeVisitor):
             what = "returns a generator, which would go on after the operation has ended"
             self.report(node, what, "return a list")
         self.generic_visit(node)
-
-
-_ORDERLESS = frozenset(
-    {
-        *(f"builtins.{name}" for name in ("all", "any", "frozenset", "len", "max", "min")),
-        *("builtins.set", "builtins.sorted", "builtins.sum", "collections.Counter"),
-    }
-)
-"""What comes to the same whatever the order of the elements is."""
-_IN_ORDER = frozenset(
-    {
-        *(f"builtins.{name}" for name in ("enumerate", "iter", "list", "map", "tuple", "zip")),
-        *("collections.deque", "collections.OrderedDict"),
-    }
-)
 
 
 def _is_known(module: str) -> bool:
