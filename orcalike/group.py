@@ -16,6 +16,7 @@ from orcalike.runtime.assemble import follow_declarations, make_runtime
 from orcalike.runtime.codes import Code
 from orcalike.runtime.dispatch import Runtime
 from orcalike.runtime.evidence import record_states
+from orcalike.runtime.invocation import Invocation
 from orcalike.runtime.receipts import NO_STABLE
 from orcalike.runtime.replica import refuse_inside
 from orcalike.session import failpoints
@@ -335,7 +336,13 @@ class Group:
     def _lower_degrees(self, timeout: float | None) -> None:
         """Say that the members that are there are enough for every degree."""
         self._session.pump.call(lambda now: self._runtime.degrees.lower())
-        self._runtime.sender.invoke_group(Code.AVAILABLE, (), "reset", degree=0).result(timeout)
+        sender = self._runtime.sender
+
+        def start() -> Invocation[None]:
+            lowered: Invocation[None] = sender.invoke_group(Code.AVAILABLE, (), "reset", degree=0)
+            return lowered
+
+        sender.room.start("reset", timeout, start).result(timeout)
 
     @property
     def rejoin(self) -> Rejoin:

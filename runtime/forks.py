@@ -8,12 +8,14 @@ the arguments stay encoded until that process has joined.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from orcalike.runtime.codes import Code
 from orcalike.runtime.errors import ForkFailed
-from orcalike.runtime.invocation import Invocation, withdrawal_error
+from orcalike.runtime.invocation import Invocation, InvocationCoroutine, withdrawal_error
 from orcalike.runtime.sender import Sender
+from orcalike.runtime.with_room import await_with_room
 from orcalike.transport.errors import ProtocolError
 from orcalike.transport.view import Member, View
 
@@ -80,6 +82,12 @@ class Forks:
             Code.FORK, (on.incarnation, function, arguments), what
         )
         return invocation
+
+    def await_with_room(
+        self, start: Callable[[], Invocation[Member]]
+    ) -> InvocationCoroutine[Member]:
+        """What to await for the outcome of a request that `start` sends: now, or when there is room for it."""
+        return await_with_room(self._runtime.sender, "fork", start)
 
     def answer(self, request: Request, member: Member | None, why: str) -> None:
         """Report what became of a request: the new member, or why there is none; on any thread."""

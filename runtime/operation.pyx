@@ -15,8 +15,8 @@ from libc.stdint cimport int64_t
 from orcalike.runtime.arguments import arity, positional
 from orcalike.runtime.durations import seconds_of
 from orcalike.runtime.errors import GuardFalse, WindowFull
-from orcalike.runtime.invocation import without_room
 from orcalike.runtime.raising import fresh, forget, own
+from orcalike.runtime.with_room import invoke_with_room
 from orcalike.transport.degree import MEMBERS_MAX, degree_of
 
 from orcalike.runtime.invocation cimport UNDER_WAY, Invocation, nanoseconds
@@ -329,25 +329,6 @@ cdef unsigned int members_of(object stable) except? 0xFFFFFFFF:
     if not 1 <= stable <= MEMBERS_MAX:
         raise ValueError(f"stable={stable}: from 1 to {MEMBERS_MAX} members can have applied it")
     return stable
-
-
-async def invoke_with_room(group, operation, seconds, start):
-    """`aio` when too much is under way: wait for room first, within the time limit, and then `start` it."""
-    import asyncio                          # not at the top: only coroutines need it
-
-    now = asyncio.get_running_loop().time
-    until = None if seconds is None else now() + seconds
-    while True:
-        try:
-            async with asyncio.timeout_at(until):
-                await group.wait_for_room()
-        except TimeoutError:
-            raise without_room(operation) from None
-        try:
-            invocation = start()
-        except WindowFull:
-            continue
-        return await coroutine_of(invocation, None if until is None else max(0, until - now()))
 
 
 def group_of(BoundOperation bound):

@@ -1,6 +1,10 @@
-from typing import Protocol, type_check_only
+from collections.abc import Callable
+from typing import Protocol, TypeVar, type_check_only
 
+from orcalike.runtime.invocation import Invocation
 from orcalike.transport.drivers.driver import Driver
+
+_R = TypeVar("_R")
 
 @type_check_only
 class Complaining(Protocol):
@@ -32,3 +36,6 @@ class Room:
 
     def __init__(self, sender: Filling) -> None: ...
     async def come(self) -> None: ...
+    def start(
+        self, what: str, seconds: float | None, start: Callable[[], Invocation[_R]]
+    ) -> Invocation[_R]: ...

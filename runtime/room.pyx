@@ -2,15 +2,17 @@
 
 What is not ordered yet is bounded, in messages and in bytes (`transport.layers.pack`). A thread that
 calls when there is no room waits; on an event loop the call is refused (`WindowFull`), and the
-coroutine waits (`come`).
+coroutine waits (`come`): `with_room` has the call sent then.
 """
 
 from libc.stdint cimport int64_t
 
 from orcalike.runtime import waits
 from orcalike.runtime.errors import NestedWrite, WindowFull
+from orcalike.runtime.invocation import without_room
 
 from orcalike.runtime.event_loops cimport loop_here, must_not_block, tell
+from orcalike.runtime.invocation cimport nanoseconds
 from orcalike.runtime.replica cimport thread_slot
 from orcalike.transport.drivers.deferral cimport drop_later, hold
 from orcalike.transport.drivers.driver cimport Driver, Waitable
@@ -130,6 +132,17 @@ cdef class Room:
                     await future
         finally:
             self.give_up_claim(me)
+
+    def start(self, what, seconds, start):
+        """`start` a call in this thread, which waits for room for so long, or as long as it takes; returns its invocation."""
+        cdef Driver driver = self.sender.driver
+        self.limit(driver, nanoseconds(seconds))
+        try:
+            return start()
+        except RoomLacking:
+            raise without_room(what) from None
+        finally:
+            self.limit(driver, NEVER)
 
     cdef int tell(self) except -1:
         """There is room again: notify the calls that wait for it."""

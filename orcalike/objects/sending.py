@@ -45,7 +45,7 @@ class BoundSending(BoundDescribed, Generic[P, R]):
             raise blocking_method(self._object, self.__name__, sys._getframe(1)) from None
 
     def aio(self, *args: P.args, **kwargs: P.kwargs) -> InvocationCoroutine[R]:
-        """The same as a coroutine; the call is sent at once."""
+        """The same as a coroutine; the call is sent at once, or when there is room for it."""
         return self._operation.aio(*self._method.ready(self._object, *args, **kwargs))
 
     def nowait(self, *args: P.args, **kwargs: P.kwargs) -> Invocation[R]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Generic, Protocol, TypeVar, TypeVarTuple
 
 from orcalike.errors import DeclarationError, ForkFailed
@@ -72,8 +73,8 @@ class Fork(Generic[Group]):
         *args: *Ts,
         on: int | None = None,
     ) -> InvocationCoroutine[Member]:
-        """The same, for coroutines; the call is sent at once."""
-        return InvocationCoroutine(self.nowait(function, *args, on=on))
+        """The same, for coroutines; the call is sent at once, or when there is room for it."""
+        return self._forks.await_with_room(partial(self.nowait, function, *args, on=on))
 
     def nowait(
         self,

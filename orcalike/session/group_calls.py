@@ -9,8 +9,10 @@ went on: no order is there for them, and so no `nowait` (A05, A14).
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
-from typing import Any, ParamSpec, TypeVar
+from functools import partial
+from typing import Any, Generic, ParamSpec, TypeVar
 
 from orcalike.errors import GroupClosed
 from orcalike.runtime import classes
@@ -23,6 +25,8 @@ from orcalike.runtime.invocation_coroutine import InvocationCoroutine
 from orcalike.runtime.operation import Operation
 from orcalike.runtime.raising import fresh
 from orcalike.runtime.replica import refuse_inside, refuse_to_wait, replica_of
+from orcalike.runtime.sender import Sender
+from orcalike.runtime.with_room import await_with_room, start_with_room
 from orcalike.session import resetting
 from orcalike.session.entering import Entering
 from orcalike.session.notebook import show_objects_of
@@ -53,8 +57,9 @@ class Share:
     def aio(
         self, cls: Callable[P, T], name: str, /, *args: P.args, **kwargs: P.kwargs
     ) -> InvocationCoroutine[T]:
-        """The same, for coroutines; the call is sent at once."""
-        return InvocationCoroutine(self.nowait(cls, name, *args, **kwargs))
+        """The same, for coroutines; the call is sent at once, or when there is room for it."""
+        start = partial(self.nowait, cls, name, *args, **kwargs)
+        return await_with_room(self._runtime.sender, f"share {name!r}", start)
 
     def nowait(
         self, cls: Callable[P, T], name: str, /, *args: P.args, **kwargs: P.kwargs
@@ -90,14 +95,19 @@ class Find:
         """
         refuse_to_wait("find")
         seconds = seconds_of(timeout)  # which may raise: before the call is sent
-        return _wait(self.nowait(cls, name), seconds, _not_found(name, timeout))
+        return self._call(cls, name, timeout).wait(seconds)
 
     async def aio(
         self, cls: Callable[..., T], name: str, /, *, timeout: Duration | None = None
     ) -> T:
         """The same, for coroutines."""
         seconds = seconds_of(timeout)
-        return await _wait_on_loop(self.nowait(cls, name), seconds, _not_found(name, timeout))
+        return await self._call(cls, name, timeout).wait_on_loop(seconds)
+
+    def _call(self, cls: Callable[..., T], name: str, timeout: Duration | None) -> _Call[T]:
+        start = partial(self.nowait, cls, name)
+        late = f"no member has shared an object {name!r} within {_text_of(timeout)}"
+        return _Call(self._runtime.sender, f"find {name!r}", start, late)
 
     def nowait(self, cls: Callable[..., T], name: str, /) -> Invocation[T]:
         """The same, without waiting."""
@@ -123,8 +133,8 @@ class Drop:
         self.nowait(obj).result()
 
     def aio(self, obj: object, /) -> InvocationCoroutine[None]:
-        """The same, for coroutines; the call is sent at once."""
-        return InvocationCoroutine(self.nowait(obj))
+        """The same, for coroutines; the call is sent at once, or when there is room for it."""
+        return await_with_room(self._runtime.sender, "drop", partial(self.nowait, obj))
 
     def nowait(self, obj: object, /) -> Invocation[None]:
         """The same, without waiting."""
@@ -153,12 +163,12 @@ class Whole:
         """Wait for it; after `timeout` (seconds, or "2s") it is withdrawn, with TimeoutError."""
         refuse_to_wait(self._code.name.lower())
         seconds = seconds_of(timeout)  # which may raise: before an arrival is sent, which counts
-        _wait(self.nowait(), seconds, self._late(timeout))
+        self._call(timeout).wait(seconds)
 
     async def aio(self, *, timeout: Duration | None = None) -> None:
         """The same, for coroutines."""
         seconds = seconds_of(timeout)
-        await _wait_on_loop(self.nowait(), seconds, self._late(timeout))
+        await self._call(timeout).wait_on_loop(seconds)
 
     def nowait(self) -> Invocation[None]:
         """The same, without waiting."""
@@ -166,8 +176,10 @@ class Whole:
         invocation: Invocation[None] = self._runtime.sender.invoke_group(self._code, (), what)
         return invocation
 
-    def _late(self, timeout: Duration | None) -> str:
-        return f"{self._code.name.lower()} was not complete within {_text_of(timeout)}"
+    def _call(self, timeout: Duration | None) -> _Call[None]:
+        what = self._code.name.lower()
+        late = f"{what} was not complete within {_text_of(timeout)}"
+        return _Call(self._runtime.sender, what, self.nowait, late)
 
 
 class Reset:
@@ -264,38 +276,46 @@ def check_minimum(minimum: int) -> None:
         raise ValueError(f"minimum={minimum}: the group has 1 member at the least")
 
 
-def _wait(invocation: Invocation[T], seconds: float | None, late: str) -> T:
-    """Wait for an invocation; when the time is over, withdraw it and raise TimeoutError(late)."""
-    try:
-        return invocation.result(seconds)
-    except TimeoutError:
-        if invocation.cancel():
-            raise TimeoutError(late) from None
-    return invocation.result()  # it is here, if only just, or has raised TimeoutError itself
+class _Call(Generic[T]):
+    """A call that `start` sends, and that is withdrawn with TimeoutError(late) when its time is over."""
 
+    def __init__(
+        self, sender: Sender, what: str, start: Callable[[], Invocation[T]], late: str
+    ) -> None:
+        self._sender = sender
+        self._what = what
+        self._start = start
+        self._late = late
 
-async def _wait_on_loop(invocation: Invocation[T], seconds: float | None, late: str) -> T:
-    """The same, for coroutines."""
-    if seconds is None:
-        return await invocation
-    import asyncio  # not at the top: only coroutines need it, and it takes long
+    def wait(self, seconds: float | None) -> T:
+        """Wait in this thread."""
+        end = None if seconds is None else time.monotonic() + seconds
+        invocation = self._sender.room.start(self._what, seconds, self._start)
+        try:
+            return invocation.result(None if end is None else max(0, end - time.monotonic()))
+        except TimeoutError:
+            if invocation.cancel():
+                raise TimeoutError(self._late) from None
+        return invocation.result()  # it is here, if only just, or has raised TimeoutError itself
 
-    try:
-        async with asyncio.timeout(seconds) as limit:
-            return await invocation
-    except TimeoutError:
-        if not limit.expired():
-            raise
-        raise TimeoutError(late) from None
+    async def wait_on_loop(self, seconds: float | None) -> T:
+        """The same, for coroutines."""
+        import asyncio  # not at the top: only coroutines need it, and it takes long
+
+        until = None if seconds is None else asyncio.get_running_loop().time() + seconds
+        invocation = await start_with_room(self._sender, self._what, until, self._start)
+        try:
+            async with asyncio.timeout_at(until) as limit:
+                return await invocation
+        except TimeoutError:
+            if not limit.expired():
+                raise
+            raise TimeoutError(self._late) from None
 
 
 def _check_name(name: object) -> None:
     if not isinstance(name, str) or not name:
         raise TypeError(f"the name of a shared object is a string, not {name!r}")
-
-
-def _not_found(name: str, timeout: Duration | None) -> str:
-    return f"no member has shared an object {name!r} within {_text_of(timeout)}"
 
 
 def _text_of(timeout: Duration | None) -> str:

@@ -7,10 +7,11 @@ import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from orcalike.errors import OrcalikeError
+from orcalike.errors import InvocationTimeout, OrcalikeError
 from orcalike.runtime.codes import Code
 from orcalike.runtime.dispatch import Runtime
 from orcalike.runtime.invocation import Invocation
+from orcalike.runtime.with_room import await_with_room
 from orcalike.session.session import LEAVE_WITHIN, Session
 
 if TYPE_CHECKING:
@@ -29,10 +30,12 @@ class OwnCalls:
     def wait(self) -> None:
         """Wait until what this member has invoked is ordered and applied, if it can be."""
         try:
-            fence = self._fence()
+            fence: Invocation[None] | None = None
             timer = StuckTimer(self._is_stuck)
             while not timer.expired():
-                if self._session.pump.attend(fence, StuckTimer.STEP):
+                if fence is None:
+                    fence = self._fence_within(StuckTimer.STEP)
+                elif self._session.pump.attend(fence, StuckTimer.STEP):
                     return fence.result()
             self._say_left_behind()
         except OrcalikeError as error:
@@ -43,7 +46,8 @@ class OwnCalls:
         import asyncio  # not at the top: only coroutines need it, and it takes long
 
         try:
-            fence = asyncio.ensure_future(self._fence())
+            sender = self._runtime.sender
+            fence = asyncio.ensure_future(await_with_room(sender, "fence", self._fence))
             fence.add_done_callback(_take_exception)  # it may end after nothing waits for it
             timer = StuckTimer(self._is_stuck)
             try:
@@ -64,6 +68,13 @@ class OwnCalls:
             Code.FENCE, (), "fence", degree=0
         )
         return invocation
+
+    def _fence_within(self, seconds: float) -> Invocation[None] | None:
+        """The same; None if there was no room for it for so long."""
+        try:
+            return self._runtime.sender.room.start("fence", seconds, self._fence)
+        except InvocationTimeout:
+            return None
 
     def _is_stuck(self) -> bool:
         return self._session.blocked is not None or self._session.lacks_members_for_own()

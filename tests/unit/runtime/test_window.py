@@ -8,12 +8,14 @@ import os
 import signal
 import threading
 import time
-from collections.abc import Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine, Generator
+from typing import Any
 
 import pytest
 
 import orcalike as orca
 from orcalike.runtime import waits
+from orcalike.session.own_calls import OwnCalls
 from orcalike.testing import Members
 from orcalike.transport.layers.pack import Pack
 
@@ -48,7 +50,7 @@ class Window:
     """What a group has under way while its stack is busy."""
 
     def __init__(self, group: orca.Group) -> None:
-        self.pump = group._session.pump
+        self.group, self.pump = group, group._session.pump
         pack = group._session.stack.focus("PACK")
         assert isinstance(pack, Pack)
         self.pack = pack
@@ -60,6 +62,26 @@ class Window:
     def while_busy(self, function: Callable[[], object]) -> None:
         """Call it while nothing is cast."""
         self.pump.call(lambda now: function())
+
+    def fill(self, shared: Lengths) -> None:
+        """Have it too full for the smallest call; only to be called while nothing is cast."""
+        while self.group._runtime.sender.may_invoke():
+            shared.take.nowait(b"")
+
+
+class Begun:
+    """What was awaited, as far as to where it waits first; await it for the rest."""
+
+    def __init__(self, awaited: Awaitable[object]) -> None:
+        self.steps: Any = awaited.__await__()
+        self.first = next(self.steps)
+
+    def __await__(self) -> Generator[object, None, object]:
+        try:
+            yield self.first
+        except asyncio.CancelledError as error:
+            self.steps.throw(error)
+        return (yield from self.steps)
 
 
 WAYS: dict[str, Callable[[orca.Group, Lengths, bytes], object]] = {
@@ -123,6 +145,139 @@ async def test_an_atomic_function_that_is_awaited_waits_for_room() -> None:
         window.while_busy(fill)
         assert await asyncio.gather(*awaited) == [7 * MIB, 5 * MIB]
         assert sorted(shared.lengths()) == [5 * MIB, 6 * MIB, 7 * MIB]
+
+
+AWAITED: dict[str, Callable[[orca.Group, Lengths], Awaitable[object]]] = {
+    "share": lambda group, shared: group.share.aio(Lengths, "other", bytes(7 * MIB)),
+    "find": lambda group, shared: group.find.aio(Lengths, "lengths"),
+    "find within": lambda group, shared: group.find.aio(Lengths, "lengths", timeout=60),
+    "drop": lambda group, shared: group.drop.aio(shared),
+    "fence": lambda group, shared: group.fence.aio(),
+    "fence within": lambda group, shared: group.fence.aio(timeout=60),
+    "barrier": lambda group, shared: group.barrier.aio(timeout="60s"),
+}
+
+
+@pytest.mark.parametrize("way", AWAITED)
+async def test_what_is_asked_of_the_group_and_awaited_waits_for_room(way: str) -> None:
+    async with orca.join() as group:
+        shared = await group.share.aio(Lengths, "lengths")
+        window, begun = Window(group), []
+
+        def fill() -> None:
+            window.fill(shared)
+            begun.append(Begun(AWAITED[way](group, shared)))
+
+        window.while_busy(fill)
+        await begun[0]
+
+
+@orca.register
+def stay(group: orca.Group) -> None:
+    """What a process that is asked for would run."""
+
+
+def test_a_fork_that_is_awaited_waits_for_room() -> None:
+    with contextlib.closing(Members(1)) as members:
+        shared = members[0].share(Lengths, "lengths")
+        window = Window(members[0])
+
+        def fill() -> None:
+            window.fill(shared)
+            Begun(members[0].fork.aio(stay)).steps.close()  # it was not sent
+
+        async def call() -> None:
+            window.while_busy(fill)
+
+        asyncio.run(call())
+
+
+BY_LIMIT: dict[str, Callable[[orca.Group], Awaitable[object]]] = {
+    "find": lambda group: group.find.aio(Lengths, "lengths", timeout=0),
+    "fence": lambda group: group.fence.aio(timeout=0),
+    "barrier": lambda group: group.barrier.aio(timeout=0),
+}
+
+
+@pytest.mark.parametrize("way", BY_LIMIT)
+async def test_what_is_awaited_waits_for_room_no_longer_than_its_limit(way: str) -> None:
+    async with orca.join() as group:
+        shared = await group.share.aio(Lengths, "lengths")
+        window, begun = Window(group), []
+
+        def fill() -> None:
+            window.fill(shared)
+            begun.append(Begun(BY_LIMIT[way](group)))
+
+        window.while_busy(fill)
+        with pytest.raises(orca.InvocationTimeout, match=f"^{way}.*it was not sent") as caught:
+            await begun[0]
+        assert caught.value.outcome == "withdrawn"
+
+
+LIMITED: dict[str, Callable[[orca.Group], object]] = {
+    "find": lambda group: group.find(Lengths, "lengths", timeout=0.05),
+    "fence": lambda group: group.fence(timeout=0.05),
+    "barrier": lambda group: group.barrier(timeout=0.05),
+}
+
+
+@pytest.mark.parametrize("way", LIMITED)
+def test_what_is_asked_of_the_group_waits_for_room_no_longer_than_its_limit(way: str) -> None:
+    with orca.join() as group:
+        shared = group.share(Lengths, "lengths")
+        window, outcomes = Window(group), []
+
+        def call() -> None:
+            with pytest.raises(orca.InvocationTimeout, match=f"^{way}.*it was not sent") as caught:
+                LIMITED[way](group)
+            outcomes.append(caught.value.outcome)
+
+        def fill() -> None:
+            window.fill(shared)
+            calling = threading.Thread(target=call, daemon=True)
+            calling.start()
+            calling.join(30)
+
+        window.while_busy(fill)
+        assert outcomes == ["withdrawn"]
+
+
+async def test_leaving_waits_for_room_for_its_fence(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(OwnCalls, "_is_stuck", lambda calls: False)
+    async with orca.join() as group:
+        shared = await group.share.aio(Lengths, "lengths")
+        window, begun = Window(group), []
+
+        def fill() -> None:
+            window.fill(shared)
+            begun.append(Begun(group._own_calls.wait_on_loop()))
+
+        window.while_busy(fill)
+        await begun[0]
+    assert "left without an answer" not in caplog.text
+
+
+def test_leaving_a_group_that_is_stuck_does_not_wait_for_room(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(OwnCalls, "_is_stuck", lambda calls: True)
+    with orca.join() as group:
+        shared = group.share(Lengths, "lengths")
+        window = Window(group)
+        leaving = threading.Thread(target=group._own_calls.wait, daemon=True)
+
+        def fill() -> None:
+            window.fill(shared)
+            leaving.start()
+            leaving.join(30)
+            assert not leaving.is_alive()
+
+        window.while_busy(fill)
+        monkeypatch.undo()
+    assert "was left with calls under way" in caplog.text
 
 
 def test_threads_wait_and_the_small_do_not_starve_the_large() -> None:
