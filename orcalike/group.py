@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import atexit
-import contextlib
 import logging
 import os
 import weakref
 from collections.abc import AsyncIterator, Iterator
-from queue import Empty, SimpleQueue
 
 from orcalike.errors import GroupClosed, OrcalikeError, StackError
 from orcalike.launch_protocol.environment import find_seed
@@ -24,6 +22,7 @@ from orcalike.session.fork_call import Fork
 from orcalike.session.forking import HostedProcesses
 from orcalike.session.group_calls import Drop, Find, Rejoin, Reset, Share, Whole
 from orcalike.session.group_info import Blocked, GroupInfo, next_seqno_of, shares_memory
+from orcalike.session.kept_views import KeptViews
 from orcalike.session.leaving import Leaving
 from orcalike.session.long_operations import LongOperations
 from orcalike.session.notebook import html_of_group
@@ -39,9 +38,6 @@ from orcalike.transport.stack import Stack
 from orcalike.transport.view import Member, View
 
 _log = logging.getLogger("orcalike")
-
-VIEWS_MAX = 1024
-"""Views that are kept for one iterator."""
 
 _groups: weakref.WeakSet[Group] = weakref.WeakSet()
 
@@ -167,51 +163,21 @@ class Group:
         return self._session.address
 
     def views(self) -> Iterator[View]:
-        """The views to come, one after the other, in this thread; until the group is left.
+        """The views that come after this call, one after the other, in a thread; until the group is left.
 
         Of those that were not asked for yet the newest 1,024 are kept.
         """
-        queue: SimpleQueue[View | None] = SimpleQueue()
-        known, listeners = weakref.ref(queue), self._session.on_view
+        return self._keep_views().read()
 
-        def put(view: View | None) -> None:
-            queue = known()
-            if queue is not None:
-                if queue.qsize() >= VIEWS_MAX:
-                    with contextlib.suppress(Empty):  # its reader may be faster
-                        queue.get_nowait()
-                queue.put(view)
-            else:  # the iterator is gone, however it ended
-                listeners.remove(put)
+    def aviews(self) -> AsyncIterator[View]:
+        """The same, in a coroutine."""
+        return self._keep_views().read_on_loop()
 
-        listeners.append(put)
+    def _keep_views(self) -> KeptViews:
+        kept = KeptViews(self._session.on_view)
         if self._closed:
-            return
-        while (view := queue.get()) is not None:
-            yield view
-
-    async def aviews(self) -> AsyncIterator[View]:
-        """The views to come, in a coroutine; until the group is left."""
-        import asyncio  # not at the top: only coroutines need it, and it takes long
-
-        queue: asyncio.Queue[View | None] = asyncio.Queue()
-        loop = asyncio.get_running_loop()
-
-        def keep(view: View | None) -> None:
-            if queue.qsize() >= VIEWS_MAX:
-                queue.get_nowait()
-            queue.put_nowait(view)
-
-        def put(view: View | None) -> None:
-            with contextlib.suppress(RuntimeError):  # the loop is closed
-                loop.call_soon_threadsafe(keep, view)
-
-        self._session.on_view.append(put)
-        try:
-            while not self._closed and (view := await queue.get()) is not None:
-                yield view
-        finally:
-            self._session.on_view.remove(put)
+            kept.put(None)
+        return kept
 
     # Objects.
 

@@ -1,4 +1,4 @@
-"""`group.views()` and `aviews()` end when the group is left, whenever they were begun."""
+"""`group.views()` and `aviews()` begin with the call, and end when the group is left."""
 
 from __future__ import annotations
 
@@ -25,6 +25,32 @@ def test_after_leaving_there_are_none() -> None:
     assert list(made_before) == []
     assert number_of_views(group) == 0
     assert asyncio.run(number_of_async_views(group)) == 0
+
+
+def test_what_comes_before_the_first_is_asked_for_is_there() -> None:
+    group = orca.connect(size=1)
+    views, in_coroutine = group.views(), group.aviews()
+    for listener in list(group._session.on_view):
+        listener(replaced(group.view, number=2))
+    group.close()
+
+    async def read() -> list[int]:
+        return [view.number async for view in in_coroutine]
+
+    assert [view.number for view in views] == [2]
+    assert asyncio.run(read()) == [2]
+
+
+def test_an_iterator_that_was_let_go_is_no_listener_any_more() -> None:
+    group = orca.connect(size=1)
+    listeners, before = group._session.on_view, len(group._session.on_view)
+    group.views()
+    group.aviews()
+    assert len(listeners) == before + 2
+    for listener in list(listeners):
+        listener(replaced(group.view, number=2))
+    assert len(listeners) == before
+    group.close()
 
 
 def test_readers_that_wait_go_on_when_the_group_is_left() -> None:
