@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from orcalike.errors import OrcalikeError
 from orcalike.objects import language as orca
 from orcalike.objects.ownership import next_attempt
-from orcalike.objects.steps import Method, Steps, ask, ask_within, give_up, insist
+from orcalike.objects.steps import Method, Steps, ask, ask_within, give_up
 from orcalike.runtime.durations import Duration, seconds_of
 from orcalike.transport.drivers.deferral import held, held_or_undone
 
@@ -28,6 +29,10 @@ class Election:
         self._term = 0
         self._stood: dict[int, int] = {}
         """The call that had a member stand, by incarnation; 0 for several, or for good."""
+        self._since: dict[int, int] = {}
+        """Which of all that have begun to stand a member is, by incarnation."""
+        self._begun = 0
+        """How many have begun to stand."""
 
     @orca.read
     def leader(self) -> orca.Member | None:
@@ -57,6 +62,8 @@ class Election:
         if member not in self._standing:
             self._standing = [*self._standing, member]
             self._stood[member.incarnation] = attempt
+            self._begun += 1
+            self._since[member.incarnation] = self._begun
             if len(self._standing) == 1:
                 self._term += 1
         else:
@@ -74,10 +81,22 @@ class Election:
         """Lead no more, and do not stand."""
         self._remove(orca.caller())
 
+    @orca.read
+    def _standing_since(self) -> int:
+        """Which of all that have begun to stand this member is; 0 if it does not stand."""
+        return self._since.get(orca.caller().incarnation, 0)
+
+    @orca.write
+    def _resign_since(self, since: int) -> None:
+        """Resign, if that has not run: its caller was interrupted, and does not know."""
+        if self._since.get(orca.caller().incarnation) == since:
+            self._remove(orca.caller())
+
     def _remove(self, member: orca.Member) -> None:
         led = bool(self._standing) and self._standing[0] == member
         self._standing = [each for each in self._standing if each != member]
         self._stood.pop(member.incarnation, None)
+        self._since.pop(member.incarnation, None)
         if led and self._standing:
             self._term += 1
 
@@ -119,7 +138,16 @@ class Election:
     @Method
     def _leave(self) -> Steps[None]:
         """Resign, also if the caller is interrupted or cancelled."""
-        yield from insist(self.resign)
+        since = self._standing_since()
+        try:
+            yield from ask(self.resign)
+        except OrcalikeError:
+            raise
+        except (
+            BaseException
+        ):  # it may have been withdrawn; another call may have it stand meanwhile
+            give_up(self._resign_since, since)
+            raise
 
     # A handler of a signal that raises as `__enter__` returns, or as `__exit__` begins, would leave it leading.
 

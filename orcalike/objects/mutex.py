@@ -11,7 +11,7 @@ import threading
 
 from orcalike.errors import OrcalikeError
 from orcalike.objects import language as orca
-from orcalike.objects.ownership import Runner, next_attempt, this_runner
+from orcalike.objects.ownership import Runner, give_slot_back, next_attempt, take_slot, this_runner
 from orcalike.objects.steps import Method, Steps, ask, ask_within, give_up
 from orcalike.runtime.durations import Duration, parse_duration
 from orcalike.transport.drivers.deferral import held, held_or_undone
@@ -19,7 +19,7 @@ from orcalike.transport.drivers.deferral import held, held_or_undone
 
 def _undo_enter(mutex: Mutex, token: int) -> None:
     home = mutex._home()
-    give_up(home._release_again, this_runner(), token, home._depth)
+    give_up(home._release_unused, this_runner(), token, home._depth)
 
 
 class Mutex:
@@ -32,8 +32,10 @@ class Mutex:
         self._depth = 0
         """How many of its acquisitions are not released."""
         self._token = 0
-        self._attempt = 0
-        """The acquisition of the holder's that was last, by its own number."""
+        self._acquired: dict[int, int] = {}
+        """By the holder's slot for calls: the attempt that acquired last."""
+        self._released: dict[int, int] = {}
+        """By the holder's slot for calls: the call that released last, and left it held."""
 
     def _home(self) -> Mutex:
         """What is acquired: the mutex itself, or the one that it was given."""
@@ -62,44 +64,55 @@ class Mutex:
     def _let_go(self) -> None:
         self._holder = None
         self._depth = 0
+        if self._acquired:
+            self._acquired = {}
+        if self._released:
+            self._released = {}
 
     @orca.write
-    def _acquire(self, runner: Runner, attempt: int) -> bool:
+    def _acquire(self, runner: Runner, slot: int, attempt: int) -> bool:
         self._enter(runner, 1)
-        self._attempt = attempt
+        self._acquired[slot] = attempt
         return True
 
     @_acquire.when
-    def _(self, runner: Runner, attempt: int) -> bool:
+    def _(self, runner: Runner, slot: int, attempt: int) -> bool:
         return self._may_enter(runner)
 
     @orca.write
-    def _try_acquire(self, runner: Runner, attempt: int) -> bool:
+    def _try_acquire(self, runner: Runner, slot: int, attempt: int) -> bool:
         if not self._may_enter(runner):
             return False
         self._enter(runner, 1)
-        self._attempt = attempt
+        self._acquired[slot] = attempt
         return True
 
     @orca.write
-    def _abandon(self, attempt: int) -> None:
+    def _abandon(self, slot: int, attempt: int) -> None:
         """Undo an acquisition, if it ran: its caller was interrupted, and does not know."""
-        if self._holder == orca.caller() and self._attempt == attempt:
+        if self._holder == orca.caller() and self._acquired.get(slot) == attempt:
+            del self._acquired[slot]
             self._leave()
 
     @orca.write
-    def _release(self, runner: Runner) -> None:
+    def _release(self, runner: Runner, slot: int, attempt: int) -> None:
         self._check_release(runner)
+        self._released[slot] = attempt
         self._leave()
 
     @orca.write
-    def _release_again(self, runner: Runner, token: int, depth: int) -> None:
+    def _release_once(self, runner: Runner, token: int, slot: int, attempt: int) -> None:
         """Release it, if that has not run: its caller was interrupted, and does not know."""
+        if self._is_owned(runner) and self._token == token and self._released.get(slot) != attempt:
+            self._leave()
+
+    @orca.write
+    def _release_unused(self, runner: Runner, token: int, depth: int) -> None:
+        """Release what was just acquired, if nothing has been done with it."""
         if self._is_owned(runner) and (self._token, self._depth) == (token, depth):
             self._leave()
 
     def _leave(self) -> None:
-        self._attempt = 0
         self._depth -= 1
         if self._depth == 0:
             self._let_go()
@@ -108,15 +121,18 @@ class Mutex:
     def acquire(self, blocking: bool = True, timeout: Duration = -1) -> Steps[bool]:
         """Acquire it: whether that was done, within `timeout` seconds (-1: no limit)."""
         limit = check_limit(blocking, timeout)
-        home, runner, attempt = self._home(), this_runner(), next_attempt()
+        home, runner = self._home(), this_runner()
+        slot, attempt, is_free = take_slot(), next_attempt(), True
         try:
             if not blocking or limit == 0:
-                return (yield from ask(home._try_acquire, runner, attempt))
-            acquired, _ = yield from ask_within(limit, home._acquire, runner, attempt)
+                return (yield from ask(home._try_acquire, runner, slot, attempt))
+            return (yield from ask_within(limit, home._acquire, runner, slot, attempt))[0]
         except BaseException:  # it may have run all the same
-            give_up(home._abandon, attempt)
+            is_free = give_up(home._abandon, slot, attempt)
             raise
-        return acquired
+        finally:
+            if is_free:
+                give_slot_back(slot)
 
     @Method
     def release(self) -> Steps[None]:
@@ -125,14 +141,18 @@ class Mutex:
         It is released, too, if the caller is interrupted or cancelled.
         """
         home, runner = self._home(), this_runner()
-        token, depth = home._token, home._depth
+        token = home._token
+        slot, attempt, is_free = take_slot(), next_attempt(), True
         try:
-            yield from ask(home._release, runner)
+            yield from ask(home._release, runner, slot, attempt)
         except OrcalikeError:
             raise
         except BaseException:  # it may have been withdrawn: no caller would release it any more
-            give_up(home._release_again, runner, token, depth)
+            is_free = give_up(home._release_once, runner, token, slot, attempt)
             raise
+        finally:
+            if is_free:
+                give_slot_back(slot)
 
     @orca.read
     def locked(self) -> bool:

@@ -88,21 +88,6 @@ def give_up(abandon: BoundOperation[P, None], /, *attempt: P.args, **kwargs: P.k
     return True
 
 
-def insist(operation: BoundOperation[P, None], /, *args: P.args, **kwargs: P.kwargs) -> Steps[None]:
-    """Have an operation called that is to run even if the caller is interrupted.
-
-    It is sent once more then, for the first call may have been withdrawn; if both run, the second one
-    must change nothing.
-    """
-    try:
-        yield from ask(operation, *args, **kwargs)
-    except OrcalikeError:
-        raise
-    except BaseException:
-        give_up(operation, *args, **kwargs)
-        raise
-
-
 def is_cancellation(error: BaseException) -> bool:
     """Whether a task was cancelled."""
     asyncio = sys.modules.get("asyncio")  # without it there are no tasks

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import orcalike as orca
-from orcalike.objects import Counter, Queue, Semaphore
+from orcalike.objects import Counter, Election, Queue, RLock, Semaphore
 from orcalike.objects.steps import Steps, _given_up
 from tests.unit.objects.members import Lab
 
@@ -96,3 +96,82 @@ async def test_a_permit_that_is_released_late_is_released_once() -> None:
         await semaphore._leave.aio()
         await asyncio.gather(*_given_up)
         assert semaphore.value == 2
+
+
+def test_an_election_that_another_call_of_the_member_has_won_meanwhile_is_not_left(
+    lab: Lab,
+) -> None:
+    election, there, _ = lab.at_each(Election)
+    assert election.campaign() == 1
+    leaving = Election._leave.steps(election)
+    begin(leaving)
+    assert election.campaign() == 2
+    interrupt(leaving)
+    lab.groups[0].fence()
+    lab.groups[1].fence()
+    assert there.leader() == lab.groups[0].me
+    lab.compare()
+
+
+@pytest.mark.parametrize("ran", [False, True])
+def test_an_election_is_left_though_the_caller_is_interrupted(lab: Lab, *, ran: bool) -> None:
+    election = lab.share(Election)
+    assert election.campaign() == 1
+    leaving = Election._leave.steps(election)
+    request = next(leaving)
+    if ran:
+        request.operation(*request.arguments)
+    interrupt(leaving)
+    lab.groups[0].fence()
+    assert election.leader() is None
+    lab.compare()
+
+
+async def lock_twice(group: orca.Group) -> RLock:
+    lock = await group.share.aio(RLock, "lock")
+    for _ in range(2):
+        assert await lock.acquire.aio()
+    return lock
+
+
+@pytest.mark.parametrize("ran", [False, True])
+async def test_a_lock_that_is_released_late_is_released_once(*, ran: bool) -> None:
+    """Also if its holder has acquired it again meanwhile."""
+    async with orca.join() as group:
+        counter = await group.share.aio(Counter, "counter")
+        lock = await lock_twice(group)
+        releasing = RLock.release.steps(lock)
+        request = next(releasing)
+        if ran:
+            await request.operation.aio(*request.arguments)
+        while_full(group, counter, lambda: interrupt(releasing, asyncio.CancelledError))
+        assert await lock.acquire.aio()
+        await asyncio.gather(*_given_up)
+        for _ in range(2):
+            assert lock.locked()
+            await lock.release.aio()
+        assert not lock.locked()
+
+
+@pytest.mark.parametrize("released", [False, True])
+async def test_an_acquisition_that_is_undone_late_is_undone_once(*, released: bool) -> None:
+    """Whatever its caller does with the lock meanwhile."""
+    async with orca.join() as group:
+        counter = await group.share.aio(Counter, "counter")
+        lock = await lock_twice(group)
+        acquiring = RLock.acquire.steps(lock)
+        request = next(acquiring)
+        assert await request.operation.aio(*request.arguments)
+        while_full(group, counter, lambda: interrupt(acquiring, asyncio.CancelledError))
+        held = 2
+        if released:
+            await lock.release.aio()
+            held -= 1
+        else:
+            assert await lock.acquire.aio()
+            held += 1
+        await asyncio.gather(*_given_up)
+        for _ in range(held):
+            assert lock.locked()
+            await lock.release.aio()
+        assert not lock.locked()

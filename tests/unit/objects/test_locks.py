@@ -212,7 +212,8 @@ def test_what_a_member_holds_is_released_when_it_leaves(tmp_path: Path) -> None:
         assert other_election.stand()
         assert not election.stand()
         before = [here.token for here, _ in pairs[:3]]
-        waiting = [here._acquire.nowait(0, 9) for here, _ in pairs]
+        waiting = [here._acquire.nowait(0, 0, 9) for here, _ in pairs[:3]]
+        waiting.append(pairs[3][0]._acquire.nowait(0, 9))
         meeting = other_barrier._arrive.nowait(1)
         meeting.result(DEADLINE)
         pair.leaving.close()
@@ -272,17 +273,17 @@ def test_a_permit_that_another_member_has_released_comes_back_once(tmp_path: Pat
 
 def test_an_acquisition_whose_caller_was_interrupted_is_undone(lab: Lab) -> None:
     lock, semaphore = lab.share(Lock), lab.share(Semaphore, 2)
-    for each, slot in ((lock, []), (semaphore, [0])):
-        assert each._acquire(0, 5)
+    for each, runner in ((lock, [1]), (semaphore, [])):
+        assert each._acquire(*runner, 0, 5)
         for attempt in (6, 5, 5):
-            each._abandon(*slot, attempt)
+            each._abandon(0, attempt)
     assert not lock.locked()
     assert semaphore.value == 2
     recursive = lab.share(RLock)
-    assert recursive._acquire(1, 5)
-    assert recursive._acquire(1, 6)
-    recursive._abandon(6)
-    recursive._abandon(6)
+    assert recursive._acquire(1, 0, 5)
+    assert recursive._acquire(1, 0, 6)
+    recursive._abandon(0, 6)
+    recursive._abandon(0, 6)
     assert recursive.locked()
     lab.compare()
 
