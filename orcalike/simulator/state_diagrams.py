@@ -5,7 +5,7 @@ python -m orcalike.simulator.state_diagrams docs/internals/states.md
 
 from __future__ import annotations
 
-import sys
+import argparse
 from pathlib import Path
 
 from orcalike.transport.membership.state import (
@@ -83,4 +83,7 @@ def page() -> str:
 
 
 if __name__ == "__main__":
-    Path(sys.argv[1]).write_text(page(), encoding="utf-8")
+    parser = argparse.ArgumentParser(prog="python -m orcalike.simulator.state_diagrams")
+    parser.description = "Draw the states of the agreement on views, and write them to a page."
+    parser.add_argument("page", metavar="PAGE", type=Path)
+    parser.parse_args().page.write_text(page(), encoding="utf-8")

@@ -7,7 +7,6 @@ Run it when G30 misses pairs, since what is sent has changed. Files whose pair d
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
 from itertools import chain
 
@@ -16,6 +15,7 @@ from orcalike.simulator.generator import draw
 from orcalike.simulator.scenario import Scenario
 from orcalike.simulator.shrink import shrink
 from tests.campaign.simulated import FEW_SEEDS, RARE, WANTED, Pair, pairs_in
+from tests.lib.command_lines import parser_of
 
 
 def shows(pair: Pair) -> Callable[[Scenario], Violation | None]:
@@ -53,6 +53,8 @@ def find(seeds: range) -> set[Pair]:
 
 
 if __name__ == "__main__":
-    first, last = map(int, sys.argv[1].split(".."))
+    parser = parser_of("tests.campaign.rare_pairs", __doc__)
+    parser.add_argument("seeds", metavar="FIRST..LAST", help="LAST itself is not tried")
+    first, last = map(int, parser.parse_args().seeds.split(".."))
     for state, kind in sorted(find(range(first, last))):
         print(f"{kind} never came when {state}")

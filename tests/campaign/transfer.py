@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.campaign.bars import Bar, Figure, Scale
+from tests.lib.command_lines import parser_of
 from tests.lib.processes import Process
 
 MEMBER = Path(__file__).with_name("transfer_member.py")
@@ -96,4 +97,6 @@ BARS = [Bar(("G15",), {"G15": MUST}, large_join)]
 
 
 if __name__ == "__main__":
-    print(json.dumps(measure(int(sys.argv[1])), indent=1))
+    parser = parser_of("tests.campaign.transfer", __doc__)
+    parser.add_argument("size", metavar="MiB", type=int)
+    print(json.dumps(measure(parser.parse_args().size), indent=1))

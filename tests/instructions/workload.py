@@ -32,6 +32,7 @@ from orcalike.transport.drivers.simdriver import SimDriver
 from orcalike.transport.stack import Stack
 from orcalike.transport.stacks import parse_stack
 from orcalike.transport.view import Member, View
+from tests.lib.command_lines import parser_of
 
 STACK = "PACK:XFER:TOTAL:MBRSHIP:COM:sim"
 MEMBERS = 3
@@ -214,8 +215,11 @@ def fill_holes() -> None:
 
 def main() -> None:
     """Each operation a few times, then often, then twice as often."""
+    parser = parser_of("tests.instructions.workload", __doc__)
+    parser.add_argument("library", metavar="LIBRARY", nargs="*")
+    libraries = parser.parse_args().library
     gc.disable()
-    starts = [ctypes.CDLL(library).start_counting for library in sys.argv[1:]]
+    starts = [ctypes.CDLL(library).start_counting for library in libraries]
     print(f"build {build()}", flush=True)
     for name, often, call in sections():
         while starts:

@@ -5,13 +5,13 @@
 
 from __future__ import annotations
 
-import sys
 from dataclasses import replace
 from random import Random
 
 from orcalike.simulator.generator import draw
 from orcalike.simulator.scenario import Event, Scenario
 from orcalike.simulator.simulation import Run
+from tests.lib.command_lines import ask_seeds
 from tests.lib.ring_scenarios import over_ring
 
 
@@ -37,5 +37,5 @@ def draw_all_ending(seed: int) -> Scenario:
 
 
 if __name__ == "__main__":
-    for text in sys.argv[1:]:
-        print(f"seed {text}: {Run(draw_all_ending(int(text))).run().steps} steps")
+    for seed in ask_seeds("tests.lib.all_ending", __doc__):
+        print(f"seed {seed}: {Run(draw_all_ending(seed)).run().steps} steps")

@@ -30,6 +30,7 @@ from pathlib import Path
 import pytest
 
 from tests.lib import network
+from tests.lib.command_lines import parser_of
 from tests.lib.network import ip
 
 TUNSETIFF, IFF_TAP, IFF_NO_PI = 0x400454CA, 0x2, 0x1000
@@ -213,8 +214,13 @@ class Carrier:
 
 def main() -> None:
     """The switch."""
-    seed, loss, *namespaces = sys.argv[1:]
-    carrier = Carrier([tap_in(name) for name in namespaces], int(seed), float(loss))
+    parser = parser_of("tests.lib.lossy_switch", __doc__)
+    parser.add_argument("seed", metavar="SEED", type=int)
+    parser.add_argument("loss", metavar="LOSS", type=float)
+    parser.add_argument("namespaces", metavar="NAMESPACE", nargs="+")
+    options = parser.parse_args()
+    taps = [tap_in(name) for name in options.namespaces]
+    carrier = Carrier(taps, options.seed, options.loss)
     print("ready", flush=True)
     carrier.run()
 

@@ -6,13 +6,13 @@
 from __future__ import annotations
 
 import re
-import sys
 from dataclasses import replace
 from random import Random
 
 from orcalike.simulator.generator import draw
 from orcalike.simulator.scenario import Scenario
 from orcalike.simulator.simulation import Run
+from tests.lib.command_lines import ask_seeds
 
 MEMORY = ("slots=16,lane=131072", "slots=64,lane=4096", "slots=1024,lane=524288")
 """Orders that are full soon, or over which packets go in parts, and one that is neither."""
@@ -55,5 +55,5 @@ def draw_over_either(seed: int) -> Scenario:
 
 
 if __name__ == "__main__":
-    for text in sys.argv[1:]:
-        print(f"seed {text}: {Run(draw_over_either(int(text))).run().steps} steps")
+    for seed in ask_seeds("tests.lib.order_scenarios", __doc__):
+        print(f"seed {seed}: {Run(draw_over_either(seed)).run().steps} steps")

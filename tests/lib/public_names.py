@@ -19,6 +19,7 @@ from typing import Any, ForwardRef
 import orcalike
 from orcalike import messages, objects, testing
 from orcalike.testing import plugin
+from tests.lib.command_lines import ask_nothing
 from tests.lib.guest_modules import GUESTS
 
 STORED = Path(__file__).with_name("public_names.txt")
@@ -142,4 +143,5 @@ def _of_stub(path: str, cls: type) -> Iterator[str]:
 
 
 if __name__ == "__main__":
+    ask_nothing("tests.lib.public_names", __doc__)
     STORED.write_text("\n".join(public_names()) + "\n", encoding="utf-8")

@@ -6,12 +6,12 @@
 from __future__ import annotations
 
 import re
-import sys
 from dataclasses import replace
 
 from orcalike.simulator.generator import draw
 from orcalike.simulator.scenario import Scenario
 from orcalike.simulator.simulation import Run
+from tests.lib.command_lines import ask_seeds
 
 LAYERS = (
     "RING(slots=16,lane=131072)",
@@ -50,5 +50,5 @@ def draw_over_ring(seed: int) -> Scenario:
 
 
 if __name__ == "__main__":
-    for text in sys.argv[1:]:
-        print(f"seed {text}: {Run(draw_over_ring(int(text))).run().steps} steps")
+    for seed in ask_seeds("tests.lib.ring_scenarios", __doc__):
+        print(f"seed {seed}: {Run(draw_over_ring(seed)).run().steps} steps")

@@ -21,6 +21,7 @@ from orcalike.transport.stack import Stack
 from orcalike.transport.stacks import LayerSpec, parse_stack, register
 from orcalike.transport.view import Member
 from orcalike.transport.wire.message import Message
+from tests.lib.command_lines import ask_nothing
 from tests.protocol.conformance import DOWNCALLS, UPCALLS
 
 LAYERS = ("PACK", "STABLE", "XFER", "TOTAL", "MBRSHIP", "DROP", "PLAIN")
@@ -122,4 +123,5 @@ def main() -> None:
 
 
 if __name__ == "__main__":
+    ask_nothing("tests.protocol.every_call", __doc__)
     main()

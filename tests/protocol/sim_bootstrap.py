@@ -10,7 +10,6 @@ others are not started anew: of a rank 0 that none of them has ever seen no proc
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
@@ -23,6 +22,7 @@ from orcalike.transport.drivers.sim import Delays, Node, Stream, World
 from orcalike.transport.stack import Stack
 from orcalike.transport.stacks import parse_stack
 from orcalike.transport.view import Member, View
+from tests.lib.command_lines import ask_seeds
 from tests.lib.recording_application import RecordingApplication
 
 RANKS = 4
@@ -297,11 +297,6 @@ def run(seed: int) -> int:
         return Job(seed).run()
 
 
-def main(words: Any) -> None:
-    """Run seeds by number."""
-    for word in words:
-        sys.stdout.write(f"{word}: {run(int(word))} groups\n")
-
-
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    for seed in ask_seeds("tests.protocol.sim_bootstrap", __doc__):
+        print(f"{seed}: {run(seed)} groups")

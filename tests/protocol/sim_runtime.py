@@ -7,7 +7,6 @@ join and leave at any point, readers in other threads, pop-up threads, classes t
 from __future__ import annotations
 
 import hashlib
-import sys
 from collections.abc import Callable
 from functools import partial
 from random import Random
@@ -29,6 +28,7 @@ from orcalike.transport.drivers.simdriver import SimDriver
 from orcalike.transport.stack import Stack
 from orcalike.transport.stacks import parse_stack
 from orcalike.transport.view import Member, View
+from tests.lib.command_lines import ask_seeds
 from tests.lib.shared_classes import Counter, Journal
 from tests.protocol.model import Cast, Model, outcome_of
 from tests.protocol.sim_programs import ACTIONS, Late
@@ -398,7 +398,7 @@ def run(seed: int) -> str:
 
 
 if __name__ == "__main__":
-    for word in sys.argv[1:]:
-        simulation = Simulation(Scene.draw(int(word)))
+    for seed in ask_seeds("tests.protocol.sim_runtime", __doc__):
+        simulation = Simulation(Scene.draw(seed))
         print(simulation.scene)
         print(f"  {simulation.run()}, {len(simulation.canon)} in the history")

@@ -17,6 +17,7 @@ from importlib.metadata import entry_points
 import hypothesis  # noqa: F401 as tests/conftest.py does
 
 from tests.campaign.mutants import load, planted
+from tests.lib.command_lines import parser_of
 
 OPTIONS = (
     "--assert=plain",  # else pytest reads the modules of its plugins, and so of orcalike, itself
@@ -28,12 +29,15 @@ OPTIONS = (
 
 def main() -> None:
     """Try the mutants that are named, one after the other."""
+    parser = parser_of("tests.campaign.mutants.forks", __doc__)
+    parser.add_argument("mutants", metavar="MUTANT", nargs="+")
+    names = parser.parse_args().mutants
     for plugin in entry_points(group="pytest11"):
         if not plugin.value.startswith("orcalike."):
             plugin.load()
     gc.freeze()  # what is imported stays, and forks need not copy it to look at it
     tests = {mutant.name: mutant.tests for mutant in load()}
-    for name in sys.argv[1:]:
+    for name in names:
         with tempfile.TemporaryFile() as output:
             child = os.fork()
             if not child:

@@ -6,6 +6,7 @@ python -m tests.campaign.mutants.planted forget-promise orcalike simulate --seed
 
 from __future__ import annotations
 
+import argparse
 import runpy
 import sys
 from collections.abc import Sequence
@@ -15,6 +16,7 @@ from pathlib import PurePosixPath
 from types import CodeType, ModuleType
 
 from tests.campaign.mutants import Mutant, load
+from tests.lib.command_lines import parser_of
 
 
 class _Loader(SourceFileLoader):
@@ -59,13 +61,17 @@ def module_of(mutant: Mutant) -> str:
 
 def main() -> None:
     """Plant the mutant and run the module that is asked for."""
-    name, module, *arguments = sys.argv[1:]
-    (mutant,) = (each for each in load() if each.name == name)
+    parser = parser_of("tests.campaign.mutants.planted", __doc__)
+    parser.add_argument("mutant", metavar="MUTANT")
+    parser.add_argument("module", metavar="MODULE", help="what is run as a program")
+    parser.add_argument("arguments", metavar="ARGUMENT", nargs=argparse.REMAINDER)
+    options = parser.parse_args()
+    (mutant,) = (each for each in load() if each.name == options.mutant)
     assert is_plantable(mutant), f"{mutant.file} must be built"
     assert module_of(mutant) not in sys.modules, "it is imported already"
     sys.meta_path.insert(0, _Finder(mutant))
-    sys.argv = [module, *arguments]
-    runpy.run_module(module, run_name="__main__", alter_sys=True)
+    sys.argv = [options.module, *options.arguments]
+    runpy.run_module(options.module, run_name="__main__", alter_sys=True)
 
 
 if __name__ == "__main__":
