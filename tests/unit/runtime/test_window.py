@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 import orcalike as orca
-from orcalike.runtime import waits
+from orcalike.runtime import registered, waits
 from orcalike.session.own_calls import OwnCalls
 from orcalike.testing import Members
 from orcalike.transport.layers.pack import Pack
@@ -172,12 +172,12 @@ async def test_what_is_asked_of_the_group_and_awaited_waits_for_room(way: str) -
         await begun[0]
 
 
-@orca.register
 def stay(group: orca.Group) -> None:
     """What a process that is asked for would run."""
 
 
-def test_a_fork_that_is_awaited_waits_for_room() -> None:
+def test_a_fork_that_is_awaited_waits_for_room(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(registered.functions, "tests:stay", stay)
     with contextlib.closing(Members(1)) as members:
         shared = members[0].share(Lengths, "lengths")
         window = Window(members[0])
