@@ -14,7 +14,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any, Generic, ParamSpec, TypeVar
 
-from orcalike.errors import GroupClosed
+from orcalike.errors import GroupClosed, InvocationCancelled
 from orcalike.runtime import classes
 from orcalike.runtime.arguments import constructor_arguments
 from orcalike.runtime.codes import Code
@@ -36,6 +36,9 @@ from orcalike.transport.view import View
 
 P = ParamSpec("P")
 T = TypeVar("T")
+
+WITHDRAWN_WITHIN = 1.0
+"""Seconds in which a call that is withdrawn at its time limit can still have its outcome; only a group that is stuck takes as long."""
 
 
 class Share:
@@ -294,9 +297,12 @@ class _Call(Generic[T]):
         try:
             return invocation.result(None if end is None else max(0, end - time.monotonic()))
         except TimeoutError:
-            if invocation.cancel():
-                raise TimeoutError(self._late) from None
-        return invocation.result()  # it is here, if only just, or has raised TimeoutError itself
+            if not invocation.cancel():
+                return invocation.result()  # it is here, or has raised TimeoutError itself
+        try:
+            return invocation.result(WITHDRAWN_WITHIN)  # it may have come before the withdrawal
+        except (InvocationCancelled, TimeoutError):
+            raise TimeoutError(self._late) from None
 
     async def wait_on_loop(self, seconds: float | None) -> T:
         """The same, for coroutines."""
@@ -310,6 +316,10 @@ class _Call(Generic[T]):
         except TimeoutError:
             if not limit.expired():
                 raise
+        try:  # it is withdrawn by now, and may have come before that
+            async with asyncio.timeout(WITHDRAWN_WITHIN):
+                return await invocation
+        except (InvocationCancelled, TimeoutError):
             raise TimeoutError(self._late) from None
 
 

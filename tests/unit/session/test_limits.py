@@ -1,0 +1,75 @@
+"""A call to the group whose time limit passes ends as it did at its place in the order."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+from collections.abc import Callable, Generator
+from typing import Any
+
+import pytest
+
+import orcalike as orca
+from orcalike.objects import Counter, Queue
+from orcalike.runtime.invocation import Invocation
+from orcalike.session.group_calls import Find, _Call
+from orcalike.testing import Members
+
+Share = Callable[[], object]
+
+
+def finding(group: orca.Group, before_withdrawal: Share) -> _Call[Counter]:
+    """A find whose withdrawal comes right after that."""
+    sender = group._runtime.sender
+    find = Find(group._runtime)
+
+    class Late:
+        """What is sent, as far as a caller whose limit passes sees it."""
+
+        def __init__(self, invocation: Invocation[Counter]) -> None:
+            self.invocation, self.withdrawn = invocation, False
+
+        def result(self, timeout: float | None = None) -> Counter:
+            return self.invocation.result(timeout)
+
+        def cancel(self) -> bool:
+            before_withdrawal()
+            self.withdrawn = True
+            return self.invocation.cancel() or True
+
+        def __await__(self) -> Generator[Any, None, Counter]:
+            try:
+                if not self.withdrawn:
+                    yield from asyncio.get_running_loop().create_future().__await__()
+            except asyncio.CancelledError:
+                self.cancel()
+                raise
+            return (yield from self.invocation.__await__())
+
+    start: Callable[[], object] = lambda: Late(find.nowait(Counter, "it"))
+    return _Call(sender, "find 'it'", start, "no member has shared it")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("on_loop", [False, True])
+@pytest.mark.parametrize("other", [False, True])
+def test_what_comes_before_the_withdrawal_is_the_outcome(
+    caplog: pytest.LogCaptureFixture, *, other: bool, on_loop: bool
+) -> None:
+    caplog.set_level(logging.WARNING)
+    with contextlib.closing(Members(1)) as members:
+        group = members[0]
+
+        def share() -> None:
+            group.share.nowait(Queue if other else Counter, "it")
+
+        def find() -> Counter:
+            call = finding(group, share)
+            return asyncio.run(call.wait_on_loop(0.01)) if on_loop else call.wait(0.01)
+
+        if other:
+            with pytest.raises(orca.ClassMismatch):
+                find()
+        else:
+            assert isinstance(find(), Counter)
+    assert "was not asked for" not in caplog.text
