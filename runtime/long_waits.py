@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterator
+from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol
 
 from orcalike.runtime import waits
@@ -134,6 +135,7 @@ class LongWaits:
     def began(self, invocation: Invocation[Any]) -> None:
         """A thread's wait begins to be long."""
         self._threads[id(invocation)] = invocation
+        waits.note_guard(partial(self._is_guarded, invocation))
         self._runtime.sender.driver.later(self._report_waits)
         self._note_lacking(invocation)
 

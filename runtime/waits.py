@@ -10,6 +10,7 @@ from __future__ import annotations
 import sys
 import threading
 import time
+from collections.abc import Callable
 from types import FrameType
 from typing import NamedTuple
 
@@ -25,10 +26,16 @@ class Wait(NamedTuple):
     operation: str
     #: When it began, by `time.monotonic_ns`.
     since_ns: int
+    #: Tells whether a call that has no `reply` yet waits for its guard, as far as this process knows.
+    is_guarded: Callable[[], bool] | None = None
+
+    def kind_now(self) -> str:
+        """What is waited for now: for a `reply`, or by now for a `guard`."""
+        return "guard" if self.is_guarded is not None and self.is_guarded() else self.kind
 
     def describe(self, now_ns: int) -> str:
         """`12.3 s: guard JobQueue.get on 'jobs'`."""
-        words = [self.kind]
+        words = [self.kind_now()]
         if self.operation:
             words.append(self.operation)
         if self.object:
@@ -43,6 +50,13 @@ waiting: dict[int, Wait] = {}
 def enter(kind: str, object: str = "", operation: str = "") -> None:
     """Say that the calling thread starts to wait."""
     waiting[threading.get_ident()] = Wait(kind, object, operation, time.monotonic_ns())
+
+
+def note_guard(is_guarded: Callable[[], bool]) -> None:
+    """The calling thread waits for a call that may have a guard, and this tells whether it waits for that."""
+    wait = waiting.get(threading.get_ident())
+    if wait is not None:
+        waiting[threading.get_ident()] = wait._replace(is_guarded=is_guarded)
 
 
 def leave() -> None:

@@ -118,7 +118,7 @@ def _waits(runtime: Runtime | None) -> tuple[Wait, ...]:
     guarded = _guarded(runtime) if runtime is not None else set()
     found = [
         Wait(
-            "guard" if (wait.object, wait.operation) in guarded else wait.kind,
+            wait.kind_now(),
             wait.operation,
             wait.object,
             round((now - wait.since_ns) / 1e9, 1),

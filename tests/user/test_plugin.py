@@ -223,7 +223,7 @@ def test_a_test_that_waits_for_good_fails_and_shows_why(pytester: pytest.Pyteste
         assert f"Failed: test_{name} did not end within 1 s" in shown
     assert "Failed: test_mark did not end within 0.2 s" in shown
     assert shown.count("Votes.close of 'votes' waits: its guard is false; no other") >= 3
-    assert "s: reply Votes.close on 'votes'" in shown
+    assert "s: guard Votes.close on 'votes'" in shown
     assert "task Task-" in shown
     assert "rank 0 (pid" in shown
     assert "paused" in shown

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 import threading
+import time
 
 import pytest
 
 from orcalike.launcher import stack_dump
+from orcalike.objects import Queue
 from orcalike.runtime import waits
+from orcalike.testing import Members
 
 
 def test_report_names_thread_object_and_operation() -> None:
@@ -32,6 +36,18 @@ def test_report_names_thread_object_and_operation() -> None:
         r"thread worker \(0x[0-9a-f]{16}\) waits \d+\.\d s: guard JobQueue\.get on 'jobs'", line
     )
     assert waits.report() == []
+
+
+def test_a_call_waits_for_its_reply_and_then_for_its_guard() -> None:
+    with contextlib.closing(Members(1)) as members:
+        jobs = members[0].share(Queue[int], "jobs")
+        thread = threading.Thread(target=jobs.get, name="worker")
+        thread.start()
+        while not any("guard Queue._get on 'jobs'" in line for line in waits.report()):
+            assert thread.is_alive()
+            time.sleep(0.001)
+        jobs.put(1)
+        thread.join()
 
 
 def test_report_without_object_or_operation() -> None:
