@@ -15,8 +15,10 @@ else its loop waits for is not known.
 from __future__ import annotations
 
 import logging
+from collections import Counter
 from collections.abc import Iterator
 from functools import partial
+from itertools import islice
 from typing import TYPE_CHECKING, Any, Protocol
 
 from orcalike.runtime import waits
@@ -160,7 +162,7 @@ class LongWaits:
     def still_waiting(self, invocation: Invocation[Any]) -> None:
         """It has lasted for another 10 s."""
         self._note_lacking(invocation)
-        self._log_why(invocation)
+        self._log_why([invocation])
         if waits.all_wait():
             self._report_idle()
 
@@ -207,8 +209,7 @@ class LongWaits:
         before = {id(each) for each in self._looks[0]} & {id(each) for each in self._looks[1]}
         for invocation in awaited:
             self._note_lacking(invocation)
-            if id(invocation) in before:
-                self._log_why(invocation)
+        self._log_why([each for each in awaited if id(each) in before])
         ended = {id(each) for look in self._looks for each in look} - set(map(id, awaited))
         self._logged -= ended
         self._lacks_no_more(ended)
@@ -225,8 +226,9 @@ class LongWaits:
         """A line for each call that waits, with its reason; only where nothing is dispatched."""
         awaited = [*list(self._threads.values()), *self._runtime.sender.awaited()]
         calls = {id(invocation): invocation for invocation in awaited}.values()
+        guarded = self._guarded()
         return [
-            f"{_call(invocation)} waits: {self._stuck(invocation) or self._why(invocation)}"
+            f"{_call(invocation)} waits: {self._stuck(invocation) or self._why(invocation, guarded)}"
             for invocation in calls
             if not invocation.done()
         ]
@@ -262,20 +264,24 @@ class LongWaits:
             if not self._lacking:
                 self._runtime.events.lacks_members(0)
 
-    def _log_why(self, invocation: Invocation[Any]) -> None:
-        """Log why a call waits: once, but each time where the group is what it waits for."""
-        stuck = self._stuck(invocation)
-        if stuck is None and id(invocation) in self._logged:
-            return
-        self._logged.add(id(invocation))
-        # To wait for a guard for long may be what a program does all day.
-        quiet = stuck is None and self._is_guarded(invocation)
-        _log.log(
-            logging.INFO if quiet else logging.WARNING,
-            "%s waits: %s",
-            _call(invocation),
-            stuck or self._why(invocation),
-        )
+    def _log_why(self, invocations: list[Invocation[Any]]) -> None:
+        """Log why calls wait: once for each, but each time where the group is what it waits for.
+
+        Thousands of coroutines may wait for the same: that is one line, and one look at what is parked.
+        """
+        guarded = self._guarded()
+        lines: Counter[tuple[int, str, str]] = Counter()
+        for invocation in invocations:
+            stuck = self._stuck(invocation)
+            if stuck is None and id(invocation) in self._logged:
+                continue
+            self._logged.add(id(invocation))
+            # To wait for a guard for long may be what a program does all day.
+            quiet = stuck is None and id(invocation) in guarded
+            level = logging.INFO if quiet else logging.WARNING
+            lines[level, _call(invocation), stuck or self._why(invocation, guarded)] += 1
+        for (level, call, why), count in lines.items():
+            _log.log(level, "%s waits%s: %s", call, f" ({count} calls)" if count > 1 else "", why)
 
     def parked(self) -> Iterator[Call]:
         """The calls here that wait for guards: writes of all members, this one's own reads."""
@@ -287,9 +293,13 @@ class LongWaits:
     def _is_guarded(self, invocation: Invocation[Any]) -> bool:
         return any(call.invocation is invocation for call in self.parked())
 
-    def _why(self, invocation: Invocation[Any]) -> str:
+    def _guarded(self) -> set[int]:
+        """The identities of the invocations that wait for guards here."""
+        return {id(call.invocation) for call in self.parked() if call.invocation is not None}
+
+    def _why(self, invocation: Invocation[Any], guarded: set[int]) -> str:
         """What a call waits for, if the group as such can go on."""
-        if self._is_guarded(invocation):
+        if id(invocation) in guarded:
             return f"its guard is false{self._others(invocation)}"
         found: str | None = self._runtime.manager.why(invocation)
         if found is not None:
@@ -309,15 +319,18 @@ class LongWaits:
 
     def _others(self, invocation: Invocation[Any]) -> str:
         """What else waits for guards in the group."""
-        others = [
-            f"{_title(call)}, called by {self._member(call.source)}"
-            for call in self._runtime.waiting.values()
-            if call.invocation is not invocation
-        ]
-        if not others:
+        waiting = self._runtime.waiting
+        mine = waiting.get((self._runtime.incarnation, invocation.ticket))
+        count = len(waiting) - (mine is not None and mine.invocation is invocation)
+        if not count:
             return "; no other call waits for one"
-        more = f" and {len(others) - NAMED_MAX} more" if len(others) > NAMED_MAX else ""
-        return f"; so are those of {'; '.join(others[:NAMED_MAX])}{more}"
+        others = (call for call in waiting.values() if call.invocation is not invocation)
+        named = [
+            f"{_title(call)}, called by {self._member(call.source)}"
+            for call in islice(others, NAMED_MAX)
+        ]
+        more = f" and {count - NAMED_MAX} more" if count > NAMED_MAX else ""
+        return f"; so are those of {'; '.join(named)}{more}"
 
     def _member(self, incarnation: int | None) -> str:
         view = self._runtime.view

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
+from collections import Counter
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
@@ -86,13 +87,16 @@ class OwnCalls:
 
     def withdraw(self) -> None:
         """What still waits for a guard is withdrawn when the member leaves."""
-        mine = [
+        mine = Counter(
             call.function.title
             for (source, _), call in list(self._runtime.waiting.items())
             if source == self._runtime.incarnation
-        ]
+        )
         if mine:
-            _log.warning("withdrawn, since its member leaves: %s", ", ".join(sorted(mine)))
+            named = [
+                f"{call} ({count} calls)" if count > 1 else call for call, count in mine.items()
+            ]
+            _log.warning("withdrawn, since its member leaves: %s", ", ".join(sorted(named)))
 
 
 def _take_exception(fence: asyncio.Future[None]) -> None:

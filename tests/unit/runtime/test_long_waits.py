@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 import orcalike as orca
+from orcalike.runtime.call import Call
 from orcalike.runtime.codes import Code
+from orcalike.runtime.long_waits import LongWaits
 
 
 @orca.shared
@@ -87,6 +90,36 @@ def test_a_read_that_waits_for_its_guard_for_long_says_so_and_goes_on(
         group.fence()
         assert "Lock.look of 'lock'; nothing can let them go on" in caplog.text
         waits.cancel()
+
+
+async def test_many_coroutines_that_wait_for_the_same_are_one_line_and_one_look(
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looks: list[LongWaits] = []
+    parked = LongWaits.parked
+
+    def counted(long_waits: LongWaits) -> Iterator[Call]:
+        looks.append(long_waits)
+        return parked(long_waits)
+
+    async with orca.join() as group:
+        lock = await group.share.aio(Lock, "lock")
+        caplog.set_level(logging.INFO, "orcalike")
+        waiting = [asyncio.ensure_future(lock.enter.aio()) for _ in range(50)]
+        long_waits = group._runtime.long_waits
+        while len(awaited := group._runtime.sender.awaited()) < 50:
+            await asyncio.sleep(0)
+        long_waits._looks = [awaited, awaited]
+        caplog.clear()
+        monkeypatch.setattr(LongWaits, "parked", counted)
+        long_waits._look()
+        assert len(looks) <= 3
+        (line,) = [text for text in caplog.messages if "waits" in text]
+        assert line.startswith("Lock.enter of 'lock' waits (50 calls): its guard is false; so are")
+        assert line.endswith(" and 44 more")
+    await asyncio.wait(waiting)
+    assert all(isinstance(each.exception(), orca.GroupClosed) for each in waiting)
+    assert "withdrawn, since its member leaves: Lock.enter (50 calls)" in caplog.text
 
 
 def test_coroutines_that_wait_are_looked_at_without_a_timer_of_their_loop() -> None:
