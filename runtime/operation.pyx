@@ -233,7 +233,20 @@ cdef object invoke(Operation operation, PyObject* const* args, Py_ssize_t count,
     replica = <Replica>found
     if operation.traits & READ:
         return replica.invoker.read(replica, operation, args, count, names, timeout)
+    if operation.info is not replica.info:
+        operation = inherited(replica, operation)
     return replica.invoker.invoke(replica, operation, args + 1, count - 1, names, timeout, stable)
+
+
+cdef Operation inherited(Replica replica, Operation operation):
+    """The object's own operation for one of a base (`super().put(...)`), which has another place there."""
+    for own in replica.info.operations:
+        if own.function is operation.function:
+            return own
+    title = operation.function.__qualname__.rpartition("<locals>.")[2]
+    cls = replica.info.cls.__name__
+    raise TypeError(f"{title} is no operation of {cls}, the class of {replica.name!r}: "
+                    f"declare one that calls it, or call one that {cls} has")
 
 
 cdef object call_function(Operation operation, PyObject* const* args, Py_ssize_t count,
@@ -374,12 +387,14 @@ cdef object aio(PyObject* self, PyObject* const* args, Py_ssize_t count, PyObjec
 cdef object start(PyObject* self, PyObject* const* args, Py_ssize_t count, PyObject* names, bint awaited):
     """Send a call; `awaited`: a coroutine is about to wait for it."""
     cdef PyObject* found = shared_for_this_thread(<PyObject*>(<BoundOperation>self).object)
+    cdef Operation operation
     cdef Replica replica
     if found is NULL or (<BoundOperation>self).operation.traits & READ:
         return start_here(<BoundOperation>self, found, args, count, names)
-    replica = <Replica>found
-    return replica.invoker.invoke_nowait(replica, (<BoundOperation>self).operation, args, count, names,
-                                         (<BoundOperation>self).stable, awaited)
+    replica, operation = <Replica>found, (<BoundOperation>self).operation
+    if operation.info is not replica.info:
+        operation = inherited(replica, operation)
+    return replica.invoker.invoke_nowait(replica, operation, args, count, names, (<BoundOperation>self).stable, awaited)
 
 
 cdef object start_here(BoundOperation bound, PyObject* found, PyObject* const* args, Py_ssize_t count,
