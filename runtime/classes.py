@@ -11,6 +11,7 @@ from collections.abc import Callable
 from types import FunctionType
 from typing import TYPE_CHECKING, Any, Literal, Protocol, Self
 
+from orcalike.runtime.registered import title_of
 from orcalike.runtime.source import update_digest
 from orcalike.transport.degree import Resilience, degree_of, least_of
 from orcalike.transport.record import Record
@@ -80,6 +81,21 @@ class ClassInfo(Record, eq=False):
     def least(self) -> int:
         """The smallest degree above 0 that a write has of its own or by its class; 0 for none."""
         return least_of(op.degree for op in self.operations if op.kind == "write")
+
+    def inherited(self, operation: DeclaredOperation, name: str) -> DeclaredOperation:
+        """The class's own operation for one that it has from a base, which has another place there.
+
+        `super().put(...)` in a `@local` method calls that of the base. `name` is the object's; raises
+        TypeError if the class has it not, or another one in its place.
+        """
+        for own in self.operations:
+            if own.function is operation.function:
+                return own
+        cls = title_of(self.cls)
+        raise TypeError(
+            f"{title_of(operation.function)} is no operation of {cls}, the class of {name!r}: "
+            f"declare one that calls it, or call one that {cls} has"
+        )
 
     def blank(self) -> Any:
         """An object of the class whose `__init__` has not run."""

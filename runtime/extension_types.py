@@ -26,6 +26,7 @@ from types import ModuleType
 from typing import Any, cast
 
 from orcalike.runtime import container_types
+from orcalike.runtime.classes import lookup_class
 from orcalike.runtime.errors import NotSerializable, Unreadable
 from orcalike.runtime.extension_codes import Code, Form
 from orcalike.runtime.registered import (
@@ -134,6 +135,8 @@ def _remedy(value: object) -> str:
     is_record = not isinstance(value, type) and is_dataclass(type(value))
     if is_record or isinstance(value, Enum) or is_named_tuple(type(value)):
         return "register its class with orcalike.register"
+    if lookup_class(type(value)) is not None:
+        return "it is not shared: pass what group.share returns"
     if isinstance(value, (type, ModuleType)) or callable(value):
         return "pass its name, and let each process look it up"
     for plain in (str, bytes, int, float, tuple, list, dict, set, frozenset, _standard().datetime):

@@ -56,6 +56,7 @@ class Operation(Generic[_S_co, _P, _R_co]):
     __name__: str
     __qualname__: str
     __wrapped__: Any
+    __isabstractmethod__: bool
     def __init__(
         self,
         function: Callable[Concatenate[_S_co, _P], _R_co],

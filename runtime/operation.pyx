@@ -15,6 +15,7 @@ from libc.stdint cimport int64_t
 from orcalike.runtime.arguments import arity, positional
 from orcalike.runtime.durations import seconds_of
 from orcalike.runtime.errors import GuardFalse, WindowFull
+from orcalike.runtime.guards import refuse_guard
 from orcalike.runtime.raising import fresh, forget, own
 from orcalike.runtime.with_room import invoke_with_room
 from orcalike.transport.degree import MEMBERS_MAX, degree_of
@@ -92,9 +93,11 @@ cdef class Operation:
         self.index = -1
 
     def when(self, guard):
-        """Declare the guard: the condition, in terms of the object and the arguments, to wait for."""
-        if self.guard is not None or self.info is not None:
-            raise TypeError(f"{self.name} has its guard already, or its class is complete")
+        """Declare the guard: the condition, in terms of the object and the arguments, to wait for.
+
+        Raises DeclarationError if it has one already, or this can be no guard of it.
+        """
+        refuse_guard(self, guard, self.info is not None)
         self.guard = guard
         self.traits |= GUARDED
         return guard
@@ -165,6 +168,15 @@ cdef class Operation:
     def __wrapped__(self):
         return self.function
 
+    @property
+    def __isabstractmethod__(self):
+        """Whether a class is abstract by it: `@abstractmethod` may stand above or below."""
+        return getattr(self.function, "__isabstractmethod__", False)
+
+    @__isabstractmethod__.setter
+    def __isabstractmethod__(self, value):
+        self.function.__isabstractmethod__ = value
+
     def __repr__(self):
         return f"<{self.kind} operation {self.function.__qualname__}>"
 
@@ -234,19 +246,8 @@ cdef object invoke(Operation operation, PyObject* const* args, Py_ssize_t count,
     if operation.traits & READ:
         return replica.invoker.read(replica, operation, args, count, names, timeout)
     if operation.info is not replica.info:
-        operation = inherited(replica, operation)
+        operation = replica.info.inherited(operation, replica.name)
     return replica.invoker.invoke(replica, operation, args + 1, count - 1, names, timeout, stable)
-
-
-cdef Operation inherited(Replica replica, Operation operation):
-    """The object's own operation for one of a base (`super().put(...)`), which has another place there."""
-    for own in replica.info.operations:
-        if own.function is operation.function:
-            return own
-    title = operation.function.__qualname__.rpartition("<locals>.")[2]
-    cls = replica.info.cls.__name__
-    raise TypeError(f"{title} is no operation of {cls}, the class of {replica.name!r}: "
-                    f"declare one that calls it, or call one that {cls} has")
 
 
 cdef object call_function(Operation operation, PyObject* const* args, Py_ssize_t count,
@@ -393,7 +394,7 @@ cdef object start(PyObject* self, PyObject* const* args, Py_ssize_t count, PyObj
         return start_here(<BoundOperation>self, found, args, count, names)
     replica, operation = <Replica>found, (<BoundOperation>self).operation
     if operation.info is not replica.info:
-        operation = inherited(replica, operation)
+        operation = replica.info.inherited(operation, replica.name)
     return replica.invoker.invoke_nowait(replica, operation, args, count, names, (<BoundOperation>self).stable, awaited)
 
 
@@ -436,7 +437,8 @@ cdef class Atomic:
         self.name = function.__name__
 
     def when(self, guard):
-        """Declare the guard, with the function's own parameters."""
+        """Declare the guard, with the function's own parameters; raises DeclarationError as an operation's does."""
+        refuse_guard(self, guard, False)
         if self.guard_declared is not None:
             self.guard_declared(guard)
         self.guard = guard

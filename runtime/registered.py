@@ -140,6 +140,11 @@ def import_name(cls: type[Any] | Callable[..., Any]) -> str:
     return f"{module}:{cls.__qualname__}"
 
 
+def title_of(thing: type[Any] | FunctionType) -> str:
+    """What messages call a class or function: its name, without that of a function around it."""
+    return thing.__qualname__.rpartition("<locals>.")[2]
+
+
 def record_of(name: str, code: Code) -> Record:
     """The class that is registered under `name`, which must be one that travels as `code`."""
     if type(name) is not str:

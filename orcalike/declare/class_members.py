@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from enum import Enum
 from functools import cached_property, partialmethod, singledispatchmethod
 from types import CodeType, FunctionType
 from typing import Any, Generic, Protocol
 
-from orcalike.declare.subject import Subject, finding, method_subject, title
+from orcalike.declare.subject import Subject, finding, method_subject
 from orcalike.runtime.arguments import VARARGS, VARKEYWORDS
 from orcalike.runtime.operation import Operation
+from orcalike.runtime.registered import title_of
 
 _HOOK_FORMS = {
     "member_joined": "def member_joined(self, member)",
@@ -18,6 +20,10 @@ _HOOK_FORMS = {
     "snapshot": "def snapshot(self)",
 }
 _DECORATE = "decorate it with @read, @write or @local"
+_CHANGING_PROPERTY = (
+    "is a property that changes the object",
+    "write a method and decorate it with @write",
+)
 # What makes a class a class, and is not there for its objects' users.
 _NO_OPERATIONS = frozenset(
     {
@@ -56,15 +62,21 @@ class Members:
         self.init: FunctionType | None = init if isinstance(init, FunctionType) else None
 
     def label(self, name: str) -> str:
-        return f"{title(self.cls)}.{name}"
+        return f"{title_of(self.cls)}.{name}"
 
     def problems(self) -> Iterator[str]:
         """What is wrong with the class, whatever its functions do."""
         builtin = [base for base in self.cls.__mro__ if _is_builtin(base)]
         if builtin:
             yield (
-                f"{_place(self.cls)}: {title(self.cls)} is a {builtin[0].__name__}, whose "
+                f"{_place(self.cls)}: {title_of(self.cls)} derives from {builtin[0].__name__}, whose "
                 "methods would change it past the order; keep one in an attribute"
+            )
+            return
+        if issubclass(self.cls, Enum):
+            yield (
+                f"{_place(self.cls)}: {title_of(self.cls)} is an enum, whose members are constants; "
+                "write @register, with which they travel as arguments"
             )
             return
         for name, (_, value) in self.found.items():
@@ -84,7 +96,7 @@ class Members:
                 yield finding(function, self.label(name), what, f"write `def {name}(self)`")
         if ("snapshot" in self.hooks) != ("restore" in self.hooks):
             yield (
-                f"{_place(self.cls)}: {title(self.cls)} has one of snapshot and restore; "
+                f"{_place(self.cls)}: {title_of(self.cls)} has one of snapshot and restore; "
                 "write both, or leave both out"
             )
 
@@ -93,7 +105,11 @@ class Members:
         label = self.label(name)
         functions = functions_of(value)
         public = _is_public(name)
-        if any(_operation_in(vars(base).get(name)) is not None for base in self.cls.__mro__):
+        hidden = _hidden_operation(value)
+        if hidden is not None:
+            what, remedy = _how_it_is_hidden(value, hidden.kind)
+            yield finding(hidden.function, label, what, remedy)
+        elif any(_operation_in(vars(base).get(name)) is not None for base in self.cls.__mro__):
             what = "hides an operation of a base and is none"
             yield f"{self._where(functions)}: {label} {what}; decorate it as it is in the base"
         elif public and isinstance(value, cached_property | partialmethod | singledispatchmethod):
@@ -131,16 +147,15 @@ class Members:
             what = f"is {function.__name__} under a second name"
             yield finding(function, label, what, "write a method of its own")
         if function.__code__.co_argcount == 0:
-            yield finding(function, label, "has no `self`", "give it one, or use @staticmethod")
+            yield finding(function, label, "has no `self`", _remedy_for_self(function))
         if isinstance(value, property) and (
             operation.kind == "write" or value.fset is not None or value.fdel is not None
         ):
-            what = "is a property that changes the object"
-            yield finding(function, label, what, "write a method and decorate it with @write")
+            yield finding(function, label, *_CHANGING_PROPERTY)
         for base in self.cls.__mro__:
             above = _operation_in(vars(base).get(name))
             if above is not None and above.kind != operation.kind:
-                what = f"is a {operation.kind}, and overrides the {above.kind} of {title(base)}"
+                what = f"is a {operation.kind}, and overrides the {above.kind} of {title_of(base)}"
                 yield finding(function, label, what, f"declare it @{above.kind}")
         if operation.guard is not None:
             yield from guard_problems(function, operation.guard, f"the guard of {label}")
@@ -234,13 +249,10 @@ def functions_of(value: object) -> list[FunctionType]:
 
 
 def guard_problems(
-    function: FunctionType, guard: object, label: str, *, method: bool = True
+    function: FunctionType, guard: FunctionType, label: str, *, method: bool = True
 ) -> Iterator[str]:
     """A guard is called with the operation's own arguments, and so has its parameters."""
-    if not isinstance(guard, FunctionType):
-        problem = f"is not a plain function but {guard!r}"
-        yield finding(function, label, problem, "decorate it with `when` alone")
-    elif _parameters(guard, method) != _parameters(function, method):
+    if _parameters(guard, method) != _parameters(function, method):
         listed = ", ".join(_names(function.__code__))
         what = "has other parameters or defaults than its operation"
         yield finding(guard, label, what, f"give it the same: ({listed})")
@@ -268,6 +280,41 @@ def _operation_in(value: object) -> Operation[Any, ..., Any] | None:
     """The operation that a class attribute is, or that a property reads with."""
     inner: object = value.fget if isinstance(value, property) else value
     return inner if isinstance(inner, Operation) else None
+
+
+def _hidden_operation(value: object) -> Operation[Any, ..., Any] | None:
+    """The operation that something else stands before, so that it would not be called as one."""
+    match value:
+        case property():
+            inner = [value.fset, value.fdel]
+        case staticmethod() | classmethod():
+            inner = [value.__func__]
+        case FunctionType() if not hasattr(value, _LOCAL_MARK):
+            inner = [getattr(value, "__wrapped__", None)]  # as functools.wraps has it
+        case _:
+            inner = []
+    for each in inner:
+        found = each if isinstance(each, Operation) else _hidden_operation(each)
+        if found is not None:
+            return found
+    return None
+
+
+def _how_it_is_hidden(value: object, kind: str) -> tuple[str, str]:
+    """What is wrong with a member that hides an operation, and the remedy."""
+    if isinstance(value, property):
+        return _CHANGING_PROPERTY
+    if isinstance(value, staticmethod | classmethod):
+        what = f"is a {kind} and a {type(value).__name__}, which has no object to work on"
+        return what, f"leave one of them out, or write @local for @{kind}"
+    return f"is a {kind} below another decorator", f"write @{kind} above all others"
+
+
+def _remedy_for_self(function: FunctionType) -> str:
+    """What to do about an operation whose function has no first parameter."""
+    if hasattr(function, "__wrapped__"):
+        return "a decorator below has replaced it: give the function that it returns a `self`, too"
+    return "give it one, or write @local and @staticmethod"
 
 
 def _is_public(name: str) -> bool:

@@ -41,9 +41,10 @@ from orcalike.declare.outside_names import (
 )
 from orcalike.declare.set_expressions import Sets, attributes_assigned
 from orcalike.declare.set_order import SetOrder
-from orcalike.declare.subject import Subject, finding, method_subject, title
+from orcalike.declare.subject import Subject, finding, method_subject
 from orcalike.runtime.moment import now
 from orcalike.runtime.operation import Operation
+from orcalike.runtime.registered import title_of
 from orcalike.runtime.source import FunctionSyntax, children, syntax
 
 # inspect's CO_GENERATOR, CO_COROUTINE and CO_ASYNC_GENERATOR, without its import, which takes long.
@@ -221,7 +222,7 @@ class _Visitor(ast.NodeVisitor):
         """Check what is called, or may be, with the function that names it."""
         if isinstance(value, FunctionType):
             if value.__module__ == self._module or is_the_programs(value.__code__.co_filename):
-                self.call_helper(node, value, title(value))
+                self.call_helper(node, value, title_of(value))
             elif not _is_known(value.__module__):
                 self.note(node, f"uses {path}{UNKNOWN}")
         elif isinstance(value, type) and not hasattr(value, "__orcalike_info__"):
@@ -230,7 +231,7 @@ class _Visitor(ast.NodeVisitor):
                 if isinstance(method, FunctionType) and (
                     is_the_programs(method.__code__.co_filename)
                 ):
-                    self.call_helper(node, method, f"{title(value)}.{name}")
+                    self.call_helper(node, method, f"{title_of(value)}.{name}")
         elif callable(value) and not _is_known(getattr(value, "__module__", None) or "builtins"):
             self.note(node, f"uses {path}{UNKNOWN}")
 
@@ -349,7 +350,7 @@ class _Visitor(ast.NodeVisitor):
         known: bool = False,
     ) -> None:
         assert self.subject.cls is not None
-        label = f"{title(origin)}.{node.attr}, which {self._label} calls,"
+        label = f"{title_of(origin)}.{node.attr}, which {self._label} calls,"
         guard = self.subject.guard
         subject = method_subject(self.subject.cls, origin, function, label, pure=pure, guard=guard)
         owned = subject.owned if owned is None else owned
@@ -427,7 +428,7 @@ class _Visitor(ast.NodeVisitor):
         given |= {(keyword.arg, keyword.value) for keyword in node.keywords if keyword.arg}
         owned = {n for n, value in given if self.names.is_part(value)}
         if owned:
-            self.call_helper(node, function, title(function), frozenset(owned))
+            self.call_helper(node, function, title_of(function), frozenset(owned))
 
     # The order of sets.
 

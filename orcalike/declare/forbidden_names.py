@@ -48,6 +48,10 @@ HASH = Reason(
 UNSEEN = Reason("which runs or looks up what no check can see", "write it out")
 ZONE = Reason("which goes by the time zone of each process", "pass a time zone")
 MEMORY = Reason("which holds whatever was in the memory of each process", "use numpy.zeros")
+ENDS = Reason(
+    "which ends this process's part in the group",
+    "raise an exception of your own, and end the program where you call the operation",
+)
 IDENTITY = Reason("which differs at each replica", "give the object a number of its own")
 
 _RULES: dict[str, Reason | None] = {
@@ -97,6 +101,7 @@ _RULES: dict[str, Reason | None] = {
     "builtins.input": OUTSIDE,
     "builtins.print": PRINTS,
     "builtins.breakpoint": WAITS,
+    **dict.fromkeys(("sys.exit", "_sitebuiltins.Quitter", "atexit"), ENDS),
     "builtins.id": IDENTITY,
     "builtins.hash": HASH,
     **dict.fromkeys(

@@ -13,11 +13,11 @@ from typing import Any
 from orcalike.declare import determinism
 from orcalike.declare.class_members import Members, guard_problems
 from orcalike.declare.pickling import refuse_pickles
-from orcalike.declare.subject import Subject, finding, title
+from orcalike.declare.subject import Subject, finding
 from orcalike.runtime.classes import AtomicInfo, ClassInfo, declare, digest_of
 from orcalike.runtime.errors import DeclarationError
 from orcalike.runtime.operation import Atomic
-from orcalike.runtime.registered import import_name
+from orcalike.runtime.registered import import_name, title_of
 from orcalike.transport.degree import Resilience
 
 
@@ -61,14 +61,14 @@ def declare_atomic(declared: Atomic[..., Any], function: FunctionType) -> None:
 
 
 def _check_atomic(function: FunctionType) -> None:
-    if "." in title(function):
+    if "." in title_of(function):
         what, remedy = "is a method", "put @atomic on a function of the module"
-        _raise([finding(function, title(function), what, remedy)])
+        _raise([finding(function, title_of(function), what, remedy)])
     _raise(determinism.check([_atomic_subject(function)]))
 
 
 def _atomic_subject(function: FunctionType) -> Subject:
-    label = f"atomic {title(function)}"
+    label = f"atomic {title_of(function)}"
     return Subject(function, label, pure=False, owned=frozenset())
 
 
@@ -97,7 +97,7 @@ def _declare_guard(declared: Atomic[..., Any], guard: FunctionType) -> None:
 
 
 def _guard_label(function: FunctionType) -> str:
-    return f"the guard of atomic {title(function)}"
+    return f"the guard of atomic {title_of(function)}"
 
 
 def _guard_subject(function: FunctionType, guard: FunctionType) -> Subject:

@@ -68,8 +68,3 @@ def finding(function: FunctionType, label: str, what: str, remedy: str, line: in
     """One line of a DeclarationError: the place, the label, what is wrong, and what to do."""
     code = function.__code__
     return f"{code.co_filename}:{line or code.co_firstlineno}: {label} {what}; {remedy}"
-
-
-def title(thing: type[Any] | FunctionType) -> str:
-    """What messages call a class or function: its name, without that of a function around it."""
-    return thing.__qualname__.rpartition("<locals>.")[2]

@@ -12,6 +12,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from functools import partial
+from types import FunctionType
 from typing import Any, Generic, ParamSpec, TypeVar
 
 from orcalike.errors import GroupClosed, InvocationCancelled
@@ -337,6 +338,12 @@ def _info_of(cls: Any) -> classes.ClassInfo:
     info = classes.lookup_class(cls) if isinstance(cls, type) else None
     if info is None:
         raise TypeError(_why_not_shared(cls))
+    init: Any = vars(cls).get("__init__")
+    if isinstance(init, FunctionType) and init is not info.init:
+        raise TypeError(
+            f"{cls.__qualname__} has another __init__ than when it was declared: write "
+            "@orcalike.shared above the decorator that gave it one, such as @dataclass"
+        )
     return info
 
 
@@ -355,8 +362,13 @@ def _why_not_shared(cls: object) -> str:
             f"{cls.__qualname__} is not shared, although its base {shared[0].__qualname__} is: "
             f"write @orcalike.shared above `class {cls.__name__}`, too"
         )
-    named = next((name for name, value in vars(cls).items() if isinstance(value, Operation)), None)
-    if named is not None:
+    operations = {name: it for name, it in vars(cls).items() if isinstance(it, Operation)}
+    if any(operation.info is not None for operation in operations.values()):
+        return (
+            f"{cls.__qualname__} is a copy of the class that was declared: write @orcalike.shared "
+            "above the decorator that made it, such as @dataclass(slots=True)"
+        )
+    for named in operations:
         return (
             f"{cls.__qualname__}.{named} is an operation, but the class is not shared: write "
             f"@orcalike.shared above `class {cls.__name__}`"

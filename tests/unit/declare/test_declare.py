@@ -5,7 +5,8 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import cached_property, total_ordering
+from enum import Enum
+from functools import cached_property, total_ordering, wraps
 from typing import Any, Generic, TypeVar
 
 import pytest
@@ -41,6 +42,10 @@ class Plain:
     @take.when
     def _(self) -> bool:
         return bool(self.items)
+
+    @write
+    def clear(self) -> None:
+        self.items.clear()
 
     @property
     @read
@@ -78,13 +83,14 @@ def test_operations_have_their_place_by_name() -> None:
 
     assert operations(Jobs) == [
         ("__len__", "read"),
+        ("clear", "write"),
         ("last", "read"),
         ("put", "write"),
         ("take", "write"),
     ]
-    assert [operation.index for operation in info.operations] == [0, 1, 2, 3]
+    assert [operation.index for operation in info.operations] == [0, 1, 2, 3, 4]
     assert all(operation.info is info for operation in info.operations)
-    take = info.operations[3]
+    take = info.operations[4]
     assert (take.popup, take.undo, take.resilience) == (True, True, 1)
     assert take.guard is Plain.take.guard
 
@@ -112,7 +118,7 @@ def test_each_class_has_operations_of_its_own() -> None:
     assert Plain.put.info is None
     assert Jobs.put.info is lookup_class(Jobs)
     assert More.put.info is lookup_class(More)
-    assert (Jobs.take.index, More.take.index) == (3, 4)
+    assert (Jobs.take.index, More.take.index) == (4, 5)
     assert More.put.guard is None
 
 
@@ -168,7 +174,7 @@ def test_local_members_are_no_operations() -> None:
 
     assert Jobs.of(1).describe() == "[1]"
     assert (Jobs.of(1).size, Jobs.limit()) == (1, 2)
-    assert len(operations(Jobs)) == 4
+    assert len(operations(Jobs)) == 5
 
 
 def test_hooks_are_known() -> None:
@@ -194,7 +200,7 @@ def test_hooks_are_known() -> None:
 
 def naked() -> None:
     class Jobs(Plain):
-        def clear(self) -> None: ...
+        def drop(self) -> None: ...
 
     shared(Jobs)
 
@@ -300,6 +306,80 @@ def builtin_base() -> None:
     shared(Jobs)
 
 
+def static_operation() -> None:
+    class Jobs(Plain):
+        @staticmethod
+        @write
+        def add(item: Any) -> None: ...
+
+    shared(Jobs)
+
+
+def operation_of_the_class() -> None:
+    class Jobs(Plain):
+        @classmethod
+        @read
+        def _size(cls) -> int:
+            return 1
+
+    shared(Jobs)
+
+
+def setting_operation() -> None:
+    class Jobs(Plain):
+        @property
+        @local
+        def size(self) -> int:
+            return len(self.items)
+
+        @size.setter
+        @write
+        def size(self, size: int) -> None: ...
+
+    shared(Jobs)
+
+
+def timed(function: Any) -> Any:
+    @wraps(function)
+    def call(*arguments: Any) -> Any:
+        return function(*arguments)
+
+    return call
+
+
+def wrapped_operation() -> None:
+    class Jobs(Plain):
+        @timed
+        @write
+        def _add(self) -> None: ...
+
+    shared(Jobs)
+
+
+def wrapped_function() -> None:
+    class Jobs(Plain):
+        @write
+        @timed
+        def add(self) -> None: ...
+
+    shared(Jobs)
+
+
+def selfless() -> None:
+    class Jobs(Plain):
+        @write  # type: ignore[arg-type]
+        def add() -> None: ...
+
+    shared(Jobs)
+
+
+def enumeration() -> None:
+    class Color(Enum):
+        RED = 1
+
+    shared(Color)
+
+
 def other_guard() -> None:
     class Jobs(Plain):
         @write
@@ -322,7 +402,7 @@ def other_guard() -> None:
 @pytest.mark.parametrize(
     ("declaration", "what"),
     [
-        (naked, r"Jobs\.clear is public, and no operation; decorate it with @read, @write or @l"),
+        (naked, r"Jobs\.drop is public, and no operation; decorate it with @read, @write or @l"),
         (naked_dunder, r"Jobs\.__contains__ is public, and no operation; decorate it"),
         (naked_static, r"Jobs\.limit is public, and no operation; decorate it"),
         (naked_property, r"Jobs\.size is public, and no operation; write @property above @read"),
@@ -334,7 +414,17 @@ def other_guard() -> None:
         (other_hook, r"Jobs\.member_left is a hook .*; write `def member_left\(self, member\)`"),
         (half_a_snapshot, r"Jobs has one of snapshot and restore; write both"),
         (alias, r"Jobs\.append is put under a second name; write a method of its own"),
-        (builtin_base, r"Jobs is a dict, whose methods .*; keep one in an attribute"),
+        (static_operation, r"Jobs\.add is a write and a staticmethod, .*; leave one of them out"),
+        (
+            operation_of_the_class,
+            r"Jobs\._size is a read and a classmethod, .* or write @local for",
+        ),
+        (setting_operation, r"Jobs\.size is a property that changes the object; write a method"),
+        (wrapped_operation, r"Jobs\._add is a write below another .*; write @write above all"),
+        (wrapped_function, r"Jobs\.add has no `self`; a decorator below .* returns a `self`, too"),
+        (selfless, r"Jobs\.add has no `self`; give it one, or write @local and @staticmethod"),
+        (builtin_base, r"Jobs derives from dict, whose methods .*; keep one in an attribute"),
+        (enumeration, r"Color is an enum, .*; write @register"),
         (
             other_guard,
             r"the guard of Jobs\.add has other .*; give it the same: \(self, item, times",
@@ -375,6 +465,66 @@ def test_decorators_say_what_they_are_for(declare: Callable[[], object], remedy:
         declare()
 
 
+def test_what_is_no_guard() -> None:
+    @write
+    def put(self: Plain) -> None: ...
+
+    @atomic
+    def move(source: Plain) -> None: ...
+
+    @put.when
+    def _(self: Plain) -> bool:
+        return True
+
+    def check(when: Any, guard: object, what: str) -> None:
+        with pytest.raises(DeclarationError, match=rf"^{__file__}:\d+: {what}"):
+            when(guard)
+
+    check(put.when, put.guard, r"put has a guard already; write one that looks at both")
+    check(Plain.clear.when, 3, r"the guard of Plain\.clear is not a plain function but 3; decorate")
+    check(
+        move.when, 3, r"the guard of move is not a plain function but 3; decorate one with `when`"
+    )
+    check(
+        move.when, move.function, r"the guard of move has its name, .* take its place; call it `_`"
+    )
+    clear = Plain.clear.function
+    check(Plain.clear.when, clear, r"the guard of Plain\.clear has its name, .*; call it `_`")
+    Jobs: Any = shared(type("Jobs", (Plain,), {}))
+    check(Jobs.clear.when, put.guard, r"Plain\.clear was declared with its class; write the guard")
+
+
+def test_an_operation_may_be_abstract_in_either_order() -> None:
+    class Above(ABC):
+        @abstractmethod
+        @write
+        def put(self) -> None: ...
+
+    class Below(ABC):
+        @write
+        @abstractmethod
+        def put(self) -> None: ...
+
+    for base in (Above, Below):
+        assert base.__abstractmethods__ == {"put"}
+        derived: Any = type("Jobs", (base,), {"put": write(lambda self: None)})
+        assert not derived.__abstractmethods__
+
+
+def test_a_method_that_is_local_may_look_like_an_operation() -> None:
+    @shared
+    class Jobs(Plain):
+        @local
+        @wraps(Plain.put)
+        def put_two(self, item: int) -> None:
+            self.put(item)
+            self.put(item)
+
+    jobs: Any = Jobs()
+    jobs.put_two(3)
+    assert jobs.items == [3, 3]
+
+
 def test_atomic_functions_are_registered_with_their_guard() -> None:
     @atomic(undo=True)
     def move(source: Plain, target: Plain, count: int = 1) -> None:
@@ -394,7 +544,13 @@ def test_atomic_functions_are_registered_with_their_guard() -> None:
     assert after is not None
     assert after.atomic is move
     assert after.digest != before.digest
-    with pytest.raises(DeclarationError, match=r"give it the same: \(source, target, count\)"):
+
+
+def test_an_atomic_function_and_its_guard_have_the_same_parameters() -> None:
+    @atomic
+    def move(source: Plain, target: Plain) -> None: ...
+
+    with pytest.raises(DeclarationError, match=r"give it the same: \(source, target\)"):
         move.when(lambda source: True)  # type: ignore[arg-type, misc]
 
 

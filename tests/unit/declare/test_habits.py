@@ -142,6 +142,10 @@ WRITES = {
     "self.last = id(item)": "uses id",
     "self.last = sys.getsizeof(item)": "uses sys.getsizeof",
     "self.last = uuid.uuid4()": "uses uuid.uuid4",
+    # The end of the process.
+    "sys.exit()": "uses sys.exit",
+    "sys.exit('done') if item else None": "uses sys.exit",
+    "quit()": "uses quit",
     "self.last = RANK": "uses RANK, which is int(os.environ.get('RANK', 0)) in each process",
     "self.last = STARTED": "uses STARTED, which is time.time()",
     "self.last = HOST": "uses HOST, which is os.uname().nodename",

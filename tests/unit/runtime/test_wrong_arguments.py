@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections import deque
+from dataclasses import dataclass
 from typing import Any
 
 import pytest
@@ -28,6 +29,35 @@ class Plain:
     """No shared class at all."""
 
 
+@orca.shared
+class Callable:
+    """Its objects can be called, and are no functions."""
+
+    @orca.read
+    def __call__(self) -> None:
+        """Nothing."""
+
+
+@dataclass(slots=True)
+@orca.shared
+class Copied:
+    """What `@dataclass(slots=True)` gives is another class."""
+
+    value: int = 0
+
+    @orca.write
+    def grow(self) -> None:
+        self.value += 1
+
+
+@dataclass
+@orca.shared
+class Changed:
+    """It has its `__init__` from a decorator that ran after the class was declared."""
+
+    value: int = 0
+
+
 @pytest.mark.parametrize(
     ("cls", "words"),
     [
@@ -35,6 +65,14 @@ class Plain:
         (3, "3 is no class: .* takes the class first, then the name"),
         (Derived, r"Derived is not shared, although its base Counter is: .* above `class Derived`"),
         (Forgotten, "Forgotten.grow is an operation, but the class is not shared: write @orcalike"),
+        (
+            Copied,
+            "Copied is a copy of the class .*: write @orcalike.shared above the decorator that",
+        ),
+        (
+            Changed,
+            "Changed has another __init__ than when .*: write @orcalike.shared above the dec",
+        ),
         (int, "int is not a shared class: keep one in an attribute of a class of your own"),
         (Plain, "Plain'> is not a shared class: decorate it with @orcalike.shared"),
     ],
@@ -43,6 +81,14 @@ def test_what_is_no_shared_class(group: orca.Group, cls: Any, words: str) -> Non
     for call in (group.share, group.find):
         with pytest.raises(TypeError, match=words):
             call(cls, "object")
+
+
+def test_an_object_that_is_not_shared_is_no_function(counter: Counter) -> None:
+    add: Any = counter.add
+    with pytest.raises(
+        orca.NotSerializable, match=r"Callable'> .*: pass what group\.share returns"
+    ):
+        add(Callable())
 
 
 def test_a_remedy_loses_nothing(group: orca.Group, counter: Counter) -> None:
