@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 import os
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
-from orcalike.bench import invocations
+from orcalike.bench import invocations, parts
+from orcalike.bench.harness import BenchError
 from tests.lib.warm import python
 
 SIZES = (1, 3)
@@ -80,3 +82,9 @@ def test_without_a_compiler_it_says_what_to_do() -> None:
     ended = run("--quick", compiler="no-such-compiler")
     assert ended.returncode == 1
     assert ended.stderr == "invocations: no C compiler: install one, or name it in CC\n"
+
+
+def test_without_uvloop_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "uvloop", None)
+    with pytest.raises(BenchError, match=r"needs the package uvloop: pip install 'orcalike\[bench\]'"):
+        parts.measure(["reads"], quick=True, members=[1], progress=print, lacking=print)
