@@ -17,8 +17,9 @@ import socket
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TextIO
 
-from orcalike.errors import JoinFailed
+from orcalike.errors import JoinFailed, OrcalikeError
 from orcalike.transport.drivers.addresses import DATAGRAM_SUFFIX, UNIX_PATH_MAX
 from orcalike.transport.wire.digest import blake2b
 
@@ -47,15 +48,25 @@ class MeetingPlace:
 
     @contextlib.contextmanager
     def locked(self, timeout: float | None) -> Iterator[None]:
-        """Hold the lock, which ends with this process; raises JoinFailed after `timeout` seconds."""
-        self.path.mkdir(mode=0o700, parents=True, exist_ok=True)
+        """Hold the lock, which ends with this process; raises JoinFailed after `timeout` seconds.
+
+        Raises OrcalikeError if there can be no such directory.
+        """
         end = None if timeout is None else time.monotonic() + timeout
-        with (self.path / LOCK).open("w") as lock:
+        with self._lock_file() as lock:
             while not _take(lock.fileno()):
                 if end is not None and time.monotonic() > end:
                     raise JoinFailed(f"another process is still joining at {self.path}")
                 time.sleep(TRY_AGAIN)
             yield
+
+    def _lock_file(self) -> TextIO:
+        try:
+            self.path.mkdir(mode=0o700, parents=True, exist_ok=True)
+            return (self.path / LOCK).open("w")
+        except OSError as error:
+            why = error.strerror or error
+            raise OrcalikeError(f"cannot meet at unix:{self.path}: {why}") from None
 
     def new_address(self) -> str:
         """Where the member that makes the group listens."""

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING, Any
 
 from orcalike.errors import JoinFailed
@@ -199,9 +199,11 @@ def make_options(
 ) -> JoinOptions:
     """The options for the arguments of `join`; raises ValueError if they contradict each other.
 
+    Raises TypeError for a value of another type than it has in the signature.
     Raises JoinFailed while `group.fork` imports the program in a new process.
     Raises InsecureConfig for a TCP address without a key, or without the package that seals.
     """
+    _check_types(name=name, at=at, check=check, advertise=advertise, interface=interface)
     _check_arguments(seeds, listen, at, size, resilience, degree, blocked)
     _check_import()
     name = _checked_name(name or DEFAULT_NAME)
@@ -324,6 +326,22 @@ def _with_own_socket(options: JoinOptions) -> JoinOptions:
     )
 
 
+_TEXTS = {
+    "name": "the name of a group is a string",
+    "at": 'a directory for the sockets of one group, "unix:PATH"',
+    "check": "words of ORCALIKE_CHECK, a string",
+    "advertise": "the address at which others reach this process, a string",
+    "interface": "an interface or a network, a string",
+}
+
+
+def _check_types(**arguments: object) -> None:
+    """Raise TypeError for what is to be a text, and is something else."""
+    for argument, value in arguments.items():
+        if value is not None and not isinstance(value, str):
+            raise TypeError(f"{argument}={value!r}: {_TEXTS[argument]}")
+
+
 def _check_arguments(
     seeds: str | Sequence[str] | None,
     listen: str | None,
@@ -341,12 +359,22 @@ def _check_arguments(
     degree_of(resilience)
     if at and (seeds or listen):
         raise ValueError("at joins or makes a group: give no seeds, and nothing to listen at")
+    if seeds is not None and not isinstance(seeds, Collection):
+        raise TypeError(f"seeds={seeds!r}: an address, or a list of addresses")
+    if seeds is not None and not seeds:
+        raise ValueError(
+            f"seeds={seeds!r}: there is no address in it; leave it out to make a group"
+        )
+    if size is not None and not isinstance(size, int):
+        raise TypeError(f"size={size!r}: a number of members")
     if size is not None and size < 1:
         raise ValueError(f"size={size}: a group has one member at the least")
 
 
 def _checked_name(name: str) -> str:
-    """The group's name; raises ValueError if it cannot stand in a greeting."""
+    """The group's name; raises ValueError if it cannot stand in a greeting, or is an address."""
+    if name.startswith(("unix:", "tcp:")):
+        raise ValueError(f"name={name!r} is an address: write listen={name!r}, or seeds={name!r}")
     try:
         size = len(name.encode())
     except UnicodeEncodeError:

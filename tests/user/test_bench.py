@@ -86,5 +86,7 @@ def test_without_a_compiler_it_says_what_to_do() -> None:
 
 def test_without_uvloop_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "uvloop", None)
-    with pytest.raises(BenchError, match=r"needs the package uvloop: pip install 'orcalike\[bench\]'"):
+    with pytest.raises(
+        BenchError, match=r"needs the package uvloop: pip install 'orcalike\[bench\]'"
+    ):
         parts.measure(["reads"], quick=True, members=[1], progress=print, lacking=print)

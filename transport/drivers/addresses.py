@@ -28,7 +28,7 @@ _LABEL = re.compile(r"(?!-)[A-Za-z0-9_-]{1,63}(?<!-)")
 
 def split(address: str) -> tuple[str, str, int]:
     """(scheme, path or host, port) of an address; raises ValueError if it is none."""
-    scheme, _, rest = address.partition(":")
+    scheme, _, rest = address.partition(":") if isinstance(address, str) else ("", "", "")
     if scheme == "unix" and rest:
         return scheme, rest, 0
     host, _, port = rest.rpartition(":")

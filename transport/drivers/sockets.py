@@ -41,7 +41,7 @@ def listen(address: str, *, beyond: bool = False) -> tuple[socket.socket, str]:
     """A listening socket, and its own address (port 0 picks one).
 
     Raises InsecureConfig beyond loopback, unless `beyond` says that it may be; OrcalikeError if a
-    socket listens there already or the path is too long; ValueError for no address.
+    socket listens there already, the path is too long or another file's; ValueError for no address.
     """
     address = normal(address)
     scheme, host, port = split(address)
@@ -65,6 +65,8 @@ def _bind_unix(path: str) -> socket.socket:
     if len(os.fsencode(path)) > UNIX_PATH_MAX:
         raise OSError(f"its path is longer than {UNIX_PATH_MAX} bytes")
     _remove_stale(path)
+    if os.path.lexists(path) and not _is_socket(path):
+        raise OSError("a file that is no socket has this name")
     sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     old = os.umask(0o177)
     try:
