@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import gc
 import importlib
+import os
 import sys
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, NoReturn
 
 import click
 
@@ -22,6 +24,8 @@ VERBS = (
 
 GARBAGE_MIN = 20_000
 """New objects until garbage is looked for: next to nothing of what a verb loads is any."""
+_NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+"""Why a disk takes no more."""
 
 
 @contextlib.contextmanager
@@ -30,6 +34,15 @@ def _ended_by_ctrl_c() -> Iterator[None]:
         yield
     except KeyboardInterrupt:
         sys.exit(130)
+
+
+def _end_without_output(error: OSError) -> NoReturn:
+    """End the command, which cannot write what it prints."""
+    from orcalike.launcher.outcome import OUTPUT_LOST
+
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # for what Python writes as it ends
+    click.echo(f"orcalike: the output cannot be written: {error.strerror}", err=True)
+    sys.exit(OUTPUT_LOST)
 
 
 class Verbs(click.Group):
@@ -62,6 +75,8 @@ class Verbs(click.Group):
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """As click does it, and say which verb was meant."""
+        if args[0].endswith(".py"):
+            ctx.fail(f"there is no command {args[0]!r}; to run it: orcalike run {args[0]}")
         if args[0] not in VERBS and args[0].replace("-", "").isalpha() and args[0][0] != "-":
             from orcalike.cli.common import did_you_mean
 
@@ -92,5 +107,9 @@ def main() -> None:
     gc.set_threshold(GARBAGE_MIN)
     try:
         cli(prog_name="orcalike")
+    except OSError as error:
+        if error.errno not in _NO_ROOM or error.filename is not None:
+            raise
+        _end_without_output(error)
     finally:
         gc.freeze()  # as Python ends it would go through all modules time and again

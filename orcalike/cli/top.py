@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 
 import click
@@ -39,6 +40,11 @@ def top(job: str | None, each: float) -> None:
     """
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
         raise Refusal("top needs a terminal; elsewhere: orcalike status --watch")
+    if (kind := os.environ.get("TERM", "")) in ("dumb", "unknown"):
+        raise Refusal(
+            f"top needs a terminal that moves its cursor, and TERM is {kind}; elsewhere: "
+            "orcalike status --watch"
+        )
     found = look(job, {"do": "status"})
     if not found.answers:
         raise no_run(job, found)

@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import click
+from rich.cells import cell_len
 from rich.console import Group
 from rich.live import Live
 from rich.markup import escape
@@ -37,10 +38,17 @@ from orcalike.cli.run_tables import (
 from orcalike.cli.runs import Looked
 from orcalike.transport.wording import visible
 
-_HEAD = ("RANK", "HOST", "PID", "STATE", "VIEW", "CPU", "RSS", "WRITES/s", "LAG", "GUARDED")
+_HEAD = (
+    *("RANK", "HOST", "PID", "STATE", "VIEW", "CPU", "RSS", "WRITES/s", "LAG", "GUARDED"),
+    "WAITS FOR",
+)
 _RIGHT = frozenset({"RANK", "PID", "VIEW", "CPU", "RSS", "WRITES/s", "LAG", "GUARDED"})
 #: What `s` goes through; all but the first sort the largest up.
 _SORTS = ("RANK", "CPU", "RSS", "WRITES/s", "LAG", "GUARDED")
+#: What a narrow terminal does without, the first first.
+_LEFT_OUT = ("HOST", "PID", "VIEW", "RSS", "GUARDED", "CPU", "LAG", "WRITES/s")
+#: Between two columns.
+_GAP = 2
 #: The longest wait for a key at a time: the kernel takes 24.8 days at the most.
 LOOK_SECONDS_MAX = 3600.0
 
@@ -99,7 +107,7 @@ class TopView:
                     if not self._see():
                         return True
                     look_at = time.monotonic() + self._each
-                live.update(self._picture(), refresh=True)
+                live.update(self._picture(live.console.width), refresh=True)
                 rest = None if self._paused else max(look_at - time.monotonic(), 0.0)
                 match next_key(rest):
                     case "q":
@@ -120,12 +128,12 @@ class TopView:
             self._rates.note(found.runs)
         return bool(found.answers or found.silent)
 
-    def _picture(self) -> Group:
+    def _picture(self, width: int) -> Group:
         parts: list[Text | Table] = []
         for run in self._runs:
             parts.append(Text(title_of_run(run), style="bold"))
             for title, rows in parts_of_run(run):
-                parts.append(self._table(run["job"], title, rows))
+                parts.append(self._table(run["job"], title, rows, width))
             lines = [line for group in run["groups"] for line in complaints(group)]
             parts += [Text(line, style="red") for line in lines]
         parts += [Text(text, style="red") for text in self._silent]
@@ -133,16 +141,20 @@ class TopView:
         keys = f"q quit · s sort ({_SORTS[self._sort]}) · p pause{state}"
         return Group(*parts, Text(keys, style="dim"))
 
-    def _table(self, job: str, title: str, rows: list[tuple[Process, Member | None]]) -> Table:
-        table = Table(title=escape(title), title_justify="left", box=None, pad_edge=False)
-        for name in (*_HEAD, "WAITS FOR"):
-            justify = "right" if name in _RIGHT else "left"
-            table.add_column(name, justify=justify, no_wrap=True)  # type: ignore[arg-type]
+    def _table(
+        self, job: str, title: str, rows: list[tuple[Process, Member | None]], width: int
+    ) -> Table:
         if self._sort:
             rows = sorted(rows, key=lambda row: self._key(job, *row), reverse=True)
-        for process, member in rows:
-            cells = map(visible, self._cells(job, process, member))
-            table.add_row(*map(escape, cells))
+        cells = [tuple(map(visible, self._cells(job, *row))) for row in rows]
+        shown = _columns_that_fit(cells, width)
+        table = Table(title=escape(title), title_justify="left", box=None, pad_edge=False)
+        for column in shown:
+            name = _HEAD[column]
+            justify = "right" if name in _RIGHT else "left"
+            table.add_column(name, justify=justify, no_wrap=True)  # type: ignore[arg-type]
+        for row in cells:
+            table.add_row(*(escape(row[column]) for column in shown))
         return table
 
     def _key(self, job: str, process: Process, member: Member | None) -> float:
@@ -171,6 +183,18 @@ class TopView:
             number_text(figure(member, "guarded")),
             wait_of(process),
         )
+
+
+def _columns_that_fit(rows: list[tuple[str, ...]], width: int) -> list[int]:
+    """The columns that a terminal so wide shows; the last may be cut."""
+    widths = [max(map(cell_len, column)) + _GAP for column in zip(_HEAD, *rows, strict=True)]
+    widths[-1] = len(_HEAD[-1])
+    shown = list(range(len(_HEAD)))
+    for name in _LEFT_OUT:
+        if sum(widths[column] for column in shown) <= width:
+            break
+        shown.remove(_HEAD.index(name))
+    return shown
 
 
 @contextlib.contextmanager

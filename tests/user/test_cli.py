@@ -136,9 +136,22 @@ def test_version_is_quick_to_say() -> None:
         assert of_runs not in imported
 
 
+@pytest.mark.parametrize("arguments", [["--help"], ["stacks"], ["slurm", "script", "prog.py"]])
+def test_output_that_cannot_be_written(arguments: list[str]) -> None:
+    command = [sys.executable, "-m", "orcalike", *arguments]
+    with Path("/dev/full").open("w") as full:
+        ended = subprocess.run(
+            command, stdout=full, stderr=subprocess.PIPE, text=True, check=False, timeout=280
+        )
+    said = "orcalike: the output cannot be written: No space left on device\n"
+    assert (ended.returncode, ended.stderr) == (73, said)
+
+
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
+        (["prog.py"], "there is no command 'prog.py'; to run it: orcalike run prog.py"),
+        (["./prog.py"], "there is no command './prog.py'; to run it: orcalike run ./prog.py"),
         (["rnu"], "did you mean 'run'?"),
         (["run"], "Missing argument 'PROG'"),
         (["run", "-n", "0", "x.py"], "not a number of processes"),

@@ -94,6 +94,17 @@ def test_it_shows_the_ranks_and_takes_keys(terminal: Terminal) -> None:
     assert ended(terminal) == 0
 
 
+def test_on_a_narrow_terminal_columns_are_left_out_and_none_is_cut(program: object) -> None:
+    # pytest's readline has put COLUMNS where only the environment of C has it, and that goes first.
+    options = {"dimensions": (40, 40), "env": dict(os.environ)}
+    terminal = Terminal(sys.executable, *COMMAND, "--each", "0.1", **options)
+    terminal.expect("RANK STATE WRITES/s LAG WAITS FOR".replace(" ", GAP))
+    terminal.expect(r"1 member [1-9]\d* \d+".replace(" ", GAP))
+    terminal.send("q")
+    assert ended(terminal) == 0
+    terminal.close(force=True)
+
+
 def test_names_cannot_write_to_the_terminal(cli: Cli) -> None:
     odd = PROGRAM.replace("orca.join()", r'orca.join("\x1b[1mx")')
     with cli.started("-n", "2", cli.write(odd)) as process:
@@ -187,6 +198,13 @@ def test_without_a_terminal_it_names_what_to_use() -> None:
     )
     expected = "orcalike: top needs a terminal; elsewhere: orcalike status --watch\n"
     assert (ended.returncode, ended.stdout, ended.stderr) == (2, "", expected)
+
+
+def test_on_a_terminal_that_cannot_move_its_cursor(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TERM", "dumb")
+    terminal = Terminal(sys.executable, *COMMAND)
+    terminal.expect("orcalike: top needs a terminal that moves its cursor, and TERM is dumb; else")
+    assert terminal.ended() == 2
 
 
 def test_looks_that_are_further_apart_than_the_kernel_waits(program: object) -> None:
