@@ -130,7 +130,7 @@ def _be_template(line: int) -> CodeType | None:
             _load_if_named(code)
     if "orcalike.group" in sys.modules and ":ORDER:" in os.environ["ORCALIKE_STACK"]:
         importlib.import_module("orcalike.transport.layers.order")
-    if len(os.listdir("/proc/self/task")) > 1:  # a thread would be in none of the ranks
+    if _may_have_threads():  # which would be in none of the ranks
         os._exit(0)
     requests.send(b"ready")
     while True:
@@ -145,6 +145,14 @@ def _be_template(line: int) -> CodeType | None:
     requests.send(json.dumps({"pid": os.getpid()}).encode())
     requests.close()
     return code
+
+
+def _may_have_threads() -> bool:
+    """Whether this process has another thread, or there is no /proc that tells."""
+    try:
+        return len(os.listdir("/proc/self/task")) > 1
+    except OSError:
+        return True
 
 
 def _fork_twice(requests: socket.socket) -> bool:

@@ -126,8 +126,9 @@ def with_site(cli: Cli, source: str) -> dict[str, str]:
         "import threading, time\nthreading.Thread(target=time.sleep, args=[99], daemon=True).start()",
         "if is_template: os._exit(3)",
         "if is_template: os.kill(os.getpid(), 9)",
+        "if is_template: os.listdir = lambda path: os.scandir('/no/proc')",
     ],
-    ids=["a thread", "it ends", "it is killed"],
+    ids=["a thread", "it ends", "it is killed", "no /proc"],
 )
 def test_ranks_start_where_there_can_be_no_template(tmp_path: Path, source: str) -> None:
     cli = Cli(tmp_path)  # the thread is in its launcher, too
@@ -136,6 +137,7 @@ def test_ranks_start_where_there_can_be_no_template(tmp_path: Path, source: str)
     )
     result = cli.run("-n", "3", program, env=with_site(cli, source))
     assert result.returncode == 0, result.stderr
+    assert "Traceback" not in result.stderr
     assert sorted(result.stdout.splitlines()) == ["[0] 0", "[1] 1", "[2] 2"]
 
 
