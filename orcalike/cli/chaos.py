@@ -9,10 +9,24 @@ from orcalike.cli.runs import UNREACHABLE, NoAnswer, ask_run, find_run
 from orcalike.launcher.control_socket import Answer
 
 
+def _note_job(context: click.Context, parameter: click.Parameter, job: str | None) -> None:
+    """The run that is meant is what the commands below get; it may be said before or behind their names."""
+    if job is not None:
+        context.obj = job
+
+
+_job = click.option(
+    "--job",
+    metavar="ID",
+    expose_value=False,
+    callback=_note_job,
+    help="Which run; needed only if several are under way.",
+)
+
+
 @click.group(short_help="Kill, pause or cut off members of a running program.")
-@click.option("--job", metavar="ID", help="Which run; needed only if several are under way.")
-@click.pass_context
-def chaos(context: click.Context, job: str | None) -> None:
+@_job
+def chaos() -> None:
     """Kill, pause or cut off members of a program that orcalike run has started.
 
     It is for your own runs on this machine, while they run. Start the program so that it can go on
@@ -29,7 +43,6 @@ def chaos(context: click.Context, job: str | None) -> None:
     \b
     Exit codes: 0 done, 1 it could not be done, 2 usage, 69 no such run, or no answer.
     """
-    context.obj = job
 
 
 def parse_member(text: str) -> str | int:
@@ -64,6 +77,7 @@ def parts(text: str) -> list[list[str | int]]:
 
 @chaos.command(short_help="Kill a member: RANK, sequencer or witness.")
 @click.argument("member", metavar="RANK|sequencer|witness", type=parse_member)
+@_job
 @click.pass_obj
 def kill(job: str | None, member: str | int) -> None:
     """Kill a process with SIGKILL; what it has started is left alone.
@@ -80,6 +94,7 @@ def kill(job: str | None, member: str | int) -> None:
 @chaos.command(short_help="Stop a member for some time.")
 @click.argument("member", metavar="RANK|sequencer|witness", type=parse_member)
 @click.argument("time", metavar="DURATION", type=duration)
+@_job
 @click.pass_obj
 def pause(job: str | None, member: str | int, time: float) -> None:
     """Stop a process with SIGSTOP, and let it go on with SIGCONT after so long.
@@ -97,6 +112,7 @@ def pause(job: str | None, member: str | int, time: float) -> None:
 @chaos.command(short_help="Cut the connections between parts of the program.")
 @click.argument("parts", metavar="PARTS", type=parts)
 @click.option("--for", "time", type=duration, metavar="DURATION", help="Heal after DURATION.")
+@_job
 @click.pass_obj
 def partition(job: str | None, parts: list[list[str | int]], time: float | None) -> None:
     """Let nothing through between parts, such as 0,1/2: ranks 0 and 1, and rank 2.
@@ -112,6 +128,7 @@ def partition(job: str | None, parts: list[list[str | int]], time: float | None)
 
 
 @chaos.command(short_help="End a partition.")
+@_job
 @click.pass_obj
 def heal(job: str | None) -> None:
     """Let all members reach each other again."""

@@ -200,6 +200,7 @@ def test_several_runs(cli: WarmCli) -> None:
             [f"  --job {one}  -n 1 {program}", f"  --job {two}  -n 2 {program}"]
         )
         assert chaos("--job", two, "pause", "1", "1s").returncode == 0
+        assert chaos("pause", "1", "1s", "--job", two).returncode == 0
         assert chaos("--job", "nowhere", "heal").returncode == 69
         first.kill()
         first.wait()
