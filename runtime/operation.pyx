@@ -93,10 +93,7 @@ cdef class Operation:
         self.index = -1
 
     def when(self, guard):
-        """Declare the guard: the condition, in terms of the object and the arguments, to wait for.
-
-        Raises DeclarationError if it has one already, or this can be no guard of it.
-        """
+        """Declare the guard, what to wait for; raises DeclarationError for one that cannot be."""
         refuse_guard(self, guard, self.info is not None)
         self.guard = guard
         self.traits |= GUARDED
@@ -329,6 +326,9 @@ cdef class BoundOperation:
     def __wrapped__(self):
         """The method as it was written, bound to the object: its signature is the operation's."""
         return self.operation.function.__get__(self.object)
+
+    def __reduce__(self):
+        return getattr, (self.object, self.operation.name)
 
     def __repr__(self):
         return f"<{self.operation.title} of {self.object!r}>"

@@ -144,6 +144,8 @@ class Drop:
         """The same, without waiting."""
         replica = replica_of(obj)
         _refuse_if_left(self._runtime)
+        if isinstance(obj, str):
+            raise TypeError(f"{obj!r} is a name: drop takes the object that share or find returns")
         if replica is None or replica.invoker is not self._runtime.sender:
             raise TypeError(f"{obj!r} is not shared in this group")
         invocation: Invocation[None] = self._runtime.sender.invoke_group(

@@ -122,3 +122,11 @@ def test_the_state_is_what_the_class_says(group: orca.Group) -> None:
         TypeError, match=r"'stateful' \(Stateful\) is shared, and cannot be pickled"
     ):
         pickle.dumps(shared)
+
+
+def test_an_operation_of_an_object_is_pickled_with_it(group: orca.Group) -> None:
+    add = pickle.loads(pickle.dumps(Counter().add))
+    assert (add(3), add(4)) == (3, 7)
+    shared = group.share(Counter, "counter")
+    with pytest.raises(TypeError, match=r"^'counter' \(Counter\) is shared, and cannot be pickled"):
+        pickle.dumps(shared.add)

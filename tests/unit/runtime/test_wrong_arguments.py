@@ -83,6 +83,12 @@ def test_what_is_no_shared_class(group: orca.Group, cls: Any, words: str) -> Non
             call(cls, "object")
 
 
+def test_an_object_is_ended_and_no_name(group: orca.Group, counter: Counter) -> None:
+    with pytest.raises(TypeError, match="'counter' is a name: drop takes the object that"):
+        group.drop("counter")
+    assert counter.add(1) == 1
+
+
 def test_an_object_that_is_not_shared_is_no_function(counter: Counter) -> None:
     add: Any = counter.add
     with pytest.raises(
