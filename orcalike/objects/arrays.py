@@ -5,11 +5,17 @@ from __future__ import annotations
 from operator import index as index_of
 from typing import Any, Self, SupportsIndex
 
-import numpy as np
-from numpy.typing import ArrayLike, DTypeLike, NDArray
-
 from orcalike.objects import language as orca
 from orcalike.objects.sending import sends
+
+try:
+    import numpy as np
+    from numpy.typing import ArrayLike, DTypeLike, NDArray
+except ModuleNotFoundError as missing:
+    raise ModuleNotFoundError(
+        f"orcalike.objects.Array needs {missing.name}: pip install 'orcalike[numpy]'",
+        name=missing.name,
+    ) from None
 
 
 @orca.shared

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 import pytest
@@ -37,3 +38,11 @@ def test_names() -> None:
     assert {*objects.__all__} <= {*dir(objects)}
     with pytest.raises(AttributeError, match="no attribute 'Nothing'"):
         _ = objects.Nothing  # type: ignore[attr-defined]
+
+
+def test_an_array_without_numpy_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "numpy", None)
+    monkeypatch.delitem(sys.modules, "orcalike.objects.arrays", raising=False)
+    monkeypatch.delitem(vars(objects), "Array", raising=False)  # it was looked up before
+    with pytest.raises(ModuleNotFoundError, match=r"Array needs numpy: .* 'orcalike\[numpy\]'"):
+        _ = objects.Array
