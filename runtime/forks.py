@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from orcalike.runtime.codes import Code
 from orcalike.runtime.errors import ForkFailed
-from orcalike.runtime.invocation import Invocation, InvocationCoroutine, withdrawal_error
+from orcalike.runtime.invocation import Invocation, withdrawal_error
+from orcalike.runtime.invocation_coroutine import InvocationCoroutine
 from orcalike.runtime.sender import Sender
 from orcalike.runtime.with_room import await_with_room
 from orcalike.transport.errors import ProtocolError

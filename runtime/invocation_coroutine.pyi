@@ -5,6 +5,7 @@ from typing import Any, TypeVar, final
 
 from orcalike.runtime.invocation import Invocation
 
+_R = TypeVar("_R")
 _R_co = TypeVar("_R_co", covariant=True)
 
 @final
@@ -19,3 +20,5 @@ class InvocationCoroutine(Coroutine[Any, Any, _R_co]):
     def close(self) -> None: ...
     def __await__(self) -> Generator[Any, None, _R_co]: ...
     def __next__(self) -> Any: ...
+
+async def within(invocation: Invocation[_R], seconds: float) -> _R: ...

@@ -6,13 +6,8 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, TypeVar
 
 from orcalike.runtime.errors import WindowFull
-from orcalike.runtime.invocation import (
-    Invocation,
-    InvocationCoroutine,
-    Invoker,
-    within,
-    without_room,
-)
+from orcalike.runtime.invocation import Invocation, Invoker, without_room
+from orcalike.runtime.invocation_coroutine import InvocationCoroutine, within
 
 R = TypeVar("R")
 
