@@ -64,10 +64,9 @@ class Mutex:
     def _let_go(self) -> None:
         self._holder = None
         self._depth = 0
-        if self._acquired:
-            self._acquired = {}
+        self._acquired.clear()
         if self._released:
-            self._released = {}
+            self._released.clear()
 
     @orca.write
     def _acquire(self, runner: Runner, slot: int, attempt: int) -> bool:
@@ -97,8 +96,9 @@ class Mutex:
     @orca.write
     def _release(self, runner: Runner, slot: int, attempt: int) -> None:
         self._check_release(runner)
-        self._released[slot] = attempt
         self._leave()
+        if self._depth:  # else the token says that it is another acquisition
+            self._released[slot] = attempt
 
     @orca.write
     def _release_once(self, runner: Runner, token: int, slot: int, attempt: int) -> None:
