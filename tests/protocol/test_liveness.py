@@ -248,6 +248,21 @@ def test_the_leader_ends_as_the_lease_of_one_that_has_promised_to_leave_is_over(
     assert [member.address for member in run.newest.members] == ["sim:1"]
 
 
+def test_one_that_has_left_tells_one_that_was_left_out_before() -> None:
+    """0 stands still, and 1 and 2 go on; then 1 is killed, and 2 leaves the group to 3. 0 knows none but 1 and 2."""
+    events = [
+        Event("pause", START, "0", span=6 * D),
+        *(Event("half", START + MS, name, "0") for name in "12"),
+        Event("join", START + 2 * D, "3"),
+        Event("crash", START + 4 * D, "1"),
+        Event("leave", START + 5 * D, "2"),
+    ]
+    run = Run(replace(scenario(3, events, more=1), hosts=(0,) * 4))
+    first = run.current["0"]
+    assert not run.run().blocked
+    assert (first.exited or "").startswith("expelled")
+
+
 # What `Run` asks for in the end, and what it does not.
 
 

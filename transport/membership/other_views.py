@@ -202,6 +202,9 @@ class OtherViews:
             self._port.contact_with(peer.address, Install(*self.outcome))
         elif not has_left:
             self._port.contact_with(peer.address, Gone())
+        elif self.outcome is not None:
+            # It may wait for this one, which answers no more, and have no other to ask, either.
+            self._port.contact_with(peer.address, Expelled(self.outcome.view, peer.incarnation))
 
     # What is asked.
 

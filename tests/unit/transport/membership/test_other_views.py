@@ -178,7 +178,8 @@ def test_one_that_is_out_hands_on_the_view_that_it_is_out_by(port: Port) -> None
     these.outcome = Value(View(1, 3, 0, (A, C), follows=PRESENT.identity), b"cut")
     these.say_gone(endpoint(A), ANSWER_AGAIN, has_left=True)
     these.say_gone(endpoint(D), ANSWER_AGAIN, has_left=True)
-    assert port.sent[1:] == [(A.address, Install(*these.outcome))]
+    out = Expelled(these.outcome.view, D.incarnation)
+    assert port.sent[1:] == [(A.address, Install(*these.outcome)), (D.address, out)]
 
 
 def test_what_is_remembered_has_a_bound(port: Port) -> None:
