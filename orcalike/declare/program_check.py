@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import ast
 import linecache
+import re
 import sys
+import traceback
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,6 +16,7 @@ from orcalike.declare import registration
 from orcalike.declare.forbidden_names import canonical_name
 from orcalike.declare.outside_names import is_the_programs
 from orcalike.runtime import classes
+from orcalike.runtime.errors import DeclarationError
 
 _LOADED = (ast.Import, ast.ImportFrom, ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 _CALLED = frozenset(
@@ -89,7 +92,7 @@ def check_program(path: Path) -> Report:
     sys.path.insert(0, str(path.parent))
     notes: dict[str, None] = {}
     try:
-        notes.update(dict.fromkeys(_load(path, source)))
+        notes.update(dict.fromkeys(_load(path, source, collected)))
         newest = {info.name: info for info in declared if _is_the_programs(info)}
         findings = dict.fromkeys(collected)
         for info in newest.values():
@@ -118,8 +121,8 @@ def _compile(source: bytes, path: Path) -> None:
         raise SyntaxError(str(error)) from None
 
 
-def _load(path: Path, source: bytes) -> Iterator[str]:
-    """Run the statements that declare something; gives those that could not be run."""
+def _load(path: Path, source: bytes, faults: list[str]) -> Iterator[str]:
+    """Run the statements that declare something; gives those that could not be run, and adds what was refused."""
     linecache.checkcache(str(path))
     tree = ast.parse(source, str(path))
     module = ModuleType(path.stem)
@@ -133,12 +136,22 @@ def _load(path: Path, source: bytes) -> Iterator[str]:
             code = compile(ast.Module([statement], []), str(path), "exec")
             try:
                 exec(code, vars(module))  # noqa: S102 - it is the program's own declaration
+            except DeclarationError as error:  # of a decorator that cannot go on
+                faults.append(_with_place(error))
             except (Exception, SystemExit) as error:  # noqa: BLE001 - the rest is checked all the same
                 what = ast.unparse(statement).partition("\n")[0]
                 yield f"{path}:{statement.lineno}: {what:.60} raised {error!r}, and is not checked"
     finally:
         if before is not None:
             sys.modules[path.stem] = before
+
+
+def _with_place(error: DeclarationError) -> str:
+    """What it says, after the file and line of the program that it says, or that it came from."""
+    frames = traceback.extract_tb(error.__traceback__)
+    place = [frame for frame in frames if is_the_programs(frame.filename)][-1]
+    text = str(error)
+    return text if re.match(r"[^\n]+:\d+: ", text) else f"{place.filename}:{place.lineno}: {text}"
 
 
 def _declares(statement: ast.stmt, module: ModuleType) -> bool:

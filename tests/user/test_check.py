@@ -306,6 +306,46 @@ def test_a_module_that_ends_the_program_when_it_is_imported(cli: Cli) -> None:
     )
 
 
+REFUSED_AT_ONCE = """import orcalike as orca
+
+@orca.shared
+class Refused:
+    @orca.read
+    @property
+    def size(self): return 1
+
+@orca.shared
+class Guarded:
+    @orca.write
+    def put(self): pass
+
+    @put.when
+    def put(self): return True
+
+@orca.shared
+class Fine:
+    def f(self): return 1
+"""
+
+
+def test_what_a_decorator_refuses_at_once_is_a_fault(cli: Cli) -> None:
+    cli.write("import orcalike as orca\n\nput = orca.write(3)\n", "other.py")
+    program = cli.write(REFUSED_AT_ONCE + "\nimport other\n")
+    lines = Path(program).read_text().splitlines()
+    ended = check(program)
+    assert ended.returncode == 1, ended.stderr
+    found = ended.stdout.splitlines()
+    assert found[0].startswith(
+        f"{program}:{lines.index('    @orca.read') + 1}: @read needs a plain"
+    )
+    at = lines.index("    @put.when") + 1
+    assert found[1].startswith(f"{program}:{at}: the guard of Guarded.put has its name")
+    other = cli.directory / "other.py"
+    assert found[3].startswith(f"{other}:5: @write needs a plain function, not 3")
+    assert found[2].endswith("decorate it with @read, @write or @local")
+    assert len(found) == 4
+
+
 def test_a_program_that_cannot_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Root reads all files: the system call fails instead."""
     program = tmp_path / "prog.py"
