@@ -95,8 +95,9 @@ def test_it_shows_the_ranks_and_takes_keys(terminal: Terminal) -> None:
 
 
 def test_on_a_narrow_terminal_columns_are_left_out_and_none_is_cut(program: object) -> None:
-    # pytest's readline has put COLUMNS where only the environment of C has it, and that goes first.
-    options = {"dimensions": (40, 40), "env": dict(os.environ)}
+    # pytest's readline puts COLUMNS into the environment, perhaps into C's alone, and that goes first.
+    environment = {name: value for name, value in os.environ.items() if name != "COLUMNS"}
+    options = {"dimensions": (40, 40), "env": environment}
     terminal = Terminal(sys.executable, *COMMAND, "--each", "0.1", **options)
     terminal.expect("RANK STATE WRITES/s LAG WAITS FOR".replace(" ", GAP))
     terminal.expect(r"1 member [1-9]\d* \d+".replace(" ", GAP))
