@@ -143,9 +143,8 @@ class Election:
             yield from ask(self.resign)
         except OrcalikeError:
             raise
-        except (
-            BaseException
-        ):  # it may have been withdrawn; another call may have it stand meanwhile
+        except BaseException:
+            # It may have been withdrawn, and another call may have it stand meanwhile.
             give_up(self._resign_since, since)
             raise
 
