@@ -46,9 +46,8 @@ class Condition(RLock):
                 notified = yield from ask(home._end_wait, number, runner, False)
         except BlockingInLoop:
             raise
-        except (
-            BaseException
-        ) as error:  # an interrupt, or a cancelled task, which has the lock again
+        except BaseException as error:
+            # An interrupt, or a cancelled task, which has the lock again.
             yield from _end_interrupted(home, number, runner, error)
             raise
         return bool(notified)
