@@ -407,10 +407,16 @@ def test_a_program_that_does_not_exist(cli: Cli) -> None:
     check(run(cli, "no_such.py"), 2, "there is no program 'no_such.py'")
 
 
+MORE_FILES = """import resource
+most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
+"""
+
+
 @pytest.mark.parametrize("options", ["", "--sequencer witness", "--tcp"])
 def test_so_many_open_files_are_enough_for_the_launcher(cli: Cli, options: str) -> None:
-    """With one file less it says so at once."""
-    program = write(cli, "with orca.join() as group:\n    group.barrier()", SHARED)
+    """With one file less it says so at once. A rank needs as many, or more: each has as many as there may be."""
+    program = write(cli, "with orca.join() as group:\n    group.barrier()", MORE_FILES + SHARED)
     ranks = 12
     asked = job.Options(
         program=program,
@@ -422,7 +428,7 @@ def test_so_many_open_files_are_enough_for_the_launcher(cli: Cli, options: str) 
 
     def run_with(limit: int) -> subprocess.CompletedProcess[str]:
         command = [*cli.command, f"-n{ranks}", "-q", *options.split(), program]
-        limited = ["sh", "-c", f'ulimit -n {limit}; exec "$@"', "sh", *command]
+        limited = ["sh", "-c", f'ulimit -Sn {limit}; exec "$@"', "sh", *command]
         return subprocess.run(limited, check=False, capture_output=True, text=True)
 
     result = run_with(needed)
