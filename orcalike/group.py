@@ -28,7 +28,7 @@ from orcalike.session.long_operations import LongOperations
 from orcalike.session.notebook import html_of_group
 from orcalike.session.options import JoinOptions
 from orcalike.session.own_calls import OwnCalls
-from orcalike.session.session import Session
+from orcalike.session.session import GIVE_UP_WITHIN, LEAVE_WITHIN, Session
 from orcalike.transport.degree import degree_of, resilience_of
 from orcalike.transport.drivers.deferral import held
 from orcalike.transport.drivers.stolen import StolenTime
@@ -349,7 +349,7 @@ class Group:
                 self._hosted.end()
                 self._own_calls.withdraw()
                 self._record_states()
-                self._session.leave(1.0 if not orderly else 5.0)
+                self._session.leave(LEAVE_WITHIN if orderly else GIVE_UP_WITHIN)
             finally:
                 self._end()
 
@@ -374,7 +374,7 @@ class Group:
                 self._hosted.end()
                 self._own_calls.withdraw()
                 self._record_states()
-                await self._session.leave_on_loop(1.0 if not orderly else 5.0)
+                await self._session.leave_on_loop(LEAVE_WITHIN if orderly else GIVE_UP_WITHIN)
             finally:
                 self._end()
 

@@ -9,6 +9,7 @@ from libc.stdint cimport uint32_t, uint64_t
 
 from functools import partial
 
+from orcalike.runtime.awaiting import blocking_call
 from orcalike.runtime.divergence import diverged
 from orcalike.runtime.errors import ObjectDropped, ReplicaDivergence, TooManyWaiting, Unreadable
 from orcalike.runtime.invariants import check_invariants
@@ -18,7 +19,6 @@ from orcalike.runtime.state import set_state, state_of
 from orcalike.runtime.task import go_on
 
 from orcalike.runtime.audit cimport number_of, passed_over, refusal
-from orcalike.runtime.event_loops cimport blocking
 from orcalike.runtime.invocation cimport Invocation
 from orcalike.runtime.operation cimport ARGS_MAX, POPUP, UNDO, Atomic, Operation
 from orcalike.runtime.replica cimport (
@@ -186,7 +186,7 @@ cdef class Call(Task):
         cdef Replica replica = self.replicas[0]
         cdef object error
         if self.on_loop:
-            error = blocking(self.function)
+            error = blocking_call(self.function)
         elif len(replica.readers) >= TASKS_MAX:
             error = too_many(replica)
         else:

@@ -6,7 +6,6 @@ cdef object loop_here()
 cdef object cancelled_error()
 cdef bint must_not_block()
 cdef int refuse_loop(object operation) except -1
-cdef object blocking(object operation)
 cdef int none_in_a_row() noexcept
 cdef bint is_turn_of_others()
 cdef int tell(object future) except -1

@@ -70,13 +70,8 @@ cdef bint must_not_block():
 cdef int refuse_loop(object operation) except -1:
     """A call that would wait on a running loop's own thread raises instead."""
     if must_not_block():
-        raise blocking(operation)
+        raise blocking_call(operation)
     return 0
-
-
-cdef object blocking(object operation):
-    """How a call ends that would wait on a running loop's own thread."""
-    return blocking_call(operation)
 
 
 cdef int none_in_a_row() noexcept:

@@ -31,7 +31,7 @@ cdef class Invocation(Waitable):
     cdef bint abandoned             # its caller knows that it has no outcome
     cdef unsigned int wanted        # how many members are to have applied it before it is done
     cdef readonly str withdrawn     # why its withdrawal was asked for; None if it was not
-    cdef list waiters               # (event loop, future) of the coroutines that await it
+    cdef list waiters               # futures of the coroutines that await it
 
     cdef int succeed(self, object result) except -1
     cdef int fail(self, object error) except -1

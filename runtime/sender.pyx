@@ -11,6 +11,7 @@ from cpython.object cimport PyObject
 from libc.stdint cimport int64_t, uint32_t, uint64_t
 
 from orcalike.runtime.arguments import positional
+from orcalike.runtime.awaiting import blocking_call
 from orcalike.runtime.codes import ATOMIC_HEAD, Code
 from orcalike.runtime.errors import GroupClosed, ObjectDropped
 from orcalike.runtime.invocation import name_of, without_room
@@ -19,7 +20,7 @@ from orcalike.runtime.receipts import NO_STABLE
 from orcalike.runtime.room import RoomLacking
 from orcalike.transport.errors import StackError
 
-from orcalike.runtime.event_loops cimport blocking, must_not_block, refuse_loop
+from orcalike.runtime.event_loops cimport must_not_block, refuse_loop
 from orcalike.runtime.invocation cimport UNDER_WAY, Invocation, nanoseconds
 from orcalike.runtime.local_reads cimport begin_read, catch_up, given_of, named_of
 from orcalike.runtime.operation cimport Operation
@@ -382,7 +383,7 @@ cdef class Sender(UnderWay):
             if (on_loop and invocation.outcome == UNDER_WAY
                     and not self.driver.wait_asleep(invocation, self.driver.clock() + MOMENT)):
                 self.withdraw(invocation, "refused")
-                raise blocking(operation)
+                raise blocking_call(operation)
             outcome = self.await_outcome(invocation, timeout, True)
             if invocation.renew():
                 self.spare = invocation

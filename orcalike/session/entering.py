@@ -5,12 +5,9 @@ from __future__ import annotations
 from orcalike.errors import JoinFailed, OrcalikeError
 from orcalike.session.launcher_link import report_joining
 from orcalike.session.notebook import let_cells_wait
-from orcalike.session.session import LEAVE_WITHIN, Session
+from orcalike.session.session import GIVE_UP_WITHIN, LEAVE_WITHIN, Session
 from orcalike.transport.drivers.deferral import held
 from orcalike.transport.view import View
-
-GIVE_UP_WITHIN = 1.0
-"""Seconds that leaving takes at the most if joining has failed."""
 
 
 class Entering:

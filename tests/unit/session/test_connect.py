@@ -69,7 +69,7 @@ def test_leaving_while_another_thread_waits(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """That thread receives for the group; it lets go, and so does the member's own."""
-    monkeypatch.setattr("orcalike.session.session.LEAVE_WITHIN", 1000.0)
+    monkeypatch.setattr("orcalike.group.LEAVE_WITHIN", 1000.0)
     first = orca.connect(listen=f"unix:{tmp_path}/group")
     second = orca.connect(seeds=first.address)
     jobs = second.share(Queue[int], "jobs")
