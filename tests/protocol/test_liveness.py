@@ -133,6 +133,16 @@ def test_the_leader_ends_with_a_view_that_was_long_in_coming(step: str, leavers:
     assert run.newest.members[0].address == "sim:1"
 
 
+def check_that_1_goes_on_alone(events: list[Event]) -> None:
+    """Of three on one host, after 0 was killed at its failpoint."""
+    run = Run(replace(scenario(3, events), hosts=(0,) * 3))
+    result = run.run()
+    assert len(result.fired) == 1
+    assert not result.blocked
+    assert run.newest is not None
+    assert [member.address for member in run.newest.members] == ["sim:1"]
+
+
 @pytest.mark.parametrize("step", ["V8", "V9"])
 def test_the_leader_ends_as_the_lease_of_one_that_it_left_out_is_over(step: str) -> None:
     """2 stands still, and 0 has lost its link to it: it waits 0.7 D for its lease, longer than those that 1 had before.
@@ -144,12 +154,7 @@ def test_the_leader_ends_as_the_lease_of_one_that_it_left_out_is_over(step: str)
         Event("pause", START + 1, "2", span=100 * D),
         Event("crash", START + 1, "0", mark=step, keep=99),
     ]
-    run = Run(replace(scenario(3, events), hosts=(0,) * 3))
-    result = run.run()
-    assert len(result.fired) == 1
-    assert not result.blocked
-    assert run.newest is not None
-    assert [member.address for member in run.newest.members] == ["sim:1"]
+    check_that_1_goes_on_alone(events)
 
 
 def test_the_leader_ends_with_what_it_was_about_to_decide_and_so_does_the_one_that_it_left_out() -> (
@@ -240,12 +245,7 @@ def test_the_leader_ends_as_the_lease_of_one_that_has_promised_to_leave_is_over(
         Event("pause", START + MS // 4, "2", span=100 * D),
         Event("crash", START, "0", mark="V8", keep=99),
     ]
-    run = Run(replace(scenario(3, events), hosts=(0,) * 3))
-    result = run.run()
-    assert len(result.fired) == 1
-    assert not result.blocked
-    assert run.newest is not None
-    assert [member.address for member in run.newest.members] == ["sim:1"]
+    check_that_1_goes_on_alone(events)
 
 
 def test_one_that_has_left_tells_one_that_was_left_out_before() -> None:

@@ -162,14 +162,18 @@ AWAITED: dict[str, Callable[[orca.Group, Lengths], Awaitable[object]]] = {
 async def test_what_is_asked_of_the_group_and_awaited_waits_for_room(way: str) -> None:
     async with orca.join() as group:
         shared = await group.share.aio(Lengths, "lengths")
-        window, begun = Window(group), []
+        window, begun, sent = Window(group), [], []
 
         def fill() -> None:
             window.fill(shared)
+            sent.append(window.pack.ticket)
             begun.append(Begun(AWAITED[way](group, shared)))
+            sent.append(window.pack.ticket)
 
         window.while_busy(fill)
+        assert sent[0] == sent[1], "there is no room for it"
         await begun[0]
+        assert window.pack.ticket > sent[1]
 
 
 def stay(group: orca.Group) -> None:

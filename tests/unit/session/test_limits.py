@@ -20,7 +20,7 @@ Share = Callable[[], object]
 
 
 def finding(group: orca.Group, before_withdrawal: Share) -> _Call[Counter]:
-    """A find whose withdrawal comes right after that."""
+    """A find that calls `before_withdrawal` when its limit has passed, and is withdrawn right after that."""
     sender = group._runtime.sender
     find = Find(group._runtime)
 
