@@ -6,12 +6,13 @@ from orcalike.runtime.invocation cimport Invocation, Invoker
 from orcalike.runtime.operation cimport Operation
 from orcalike.runtime.replica cimport Replica
 from orcalike.transport.drivers.driver cimport Driver
+from orcalike.transport.layers.pack cimport Pack
 
 
 cdef tuple given_of(PyObject* const* args, Py_ssize_t count)
 cdef dict named_of(PyObject* const* args, Py_ssize_t count, PyObject* names)
+cdef int catch_up(Invoker invoker, Driver driver, Pack pack) except -1
 # `runtime` is `dispatch.Runtime`, whose module cimports this one by way of `sender`.
-cdef int catch_up(Invoker invoker, Driver driver, object runtime) except -1
 cdef Invocation begin_read(Invocation invocation, Invoker invoker, object runtime, Replica target,
                            Operation operation, PyObject* const* args, Py_ssize_t count,
                            PyObject* names, bint brief, bint on_loop)

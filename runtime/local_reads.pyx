@@ -20,6 +20,7 @@ from orcalike.runtime.task cimport submit
 from orcalike.transport.drivers.deferral cimport drop_later, hold
 from orcalike.transport.drivers.driver cimport Driver
 from orcalike.transport.drivers.look cimport ring_is_stale
+from orcalike.transport.layers.pack cimport Pack
 
 cdef extern from "Python.h":
     Py_ssize_t PyTuple_GET_SIZE(PyObject*) noexcept
@@ -45,11 +46,11 @@ cdef dict named_of(PyObject* const* args, Py_ssize_t count, PyObject* names):
     return named
 
 
-cdef int catch_up(Invoker invoker, Driver driver, object runtime) except -1:
+cdef int catch_up(Invoker invoker, Driver driver, Pack pack) except -1:
     """Have all applied first that is in the order, where it is in memory that this member can look at."""
     if (invoker.order[0] is not NULL and ring_is_stale(invoker.order[0]) and thread_slot()[0] is NULL
             and not driver.is_inside()):
-        driver.call(runtime.stack.catch_up)
+        driver.catch_up(pack.core)
     return 0
 
 

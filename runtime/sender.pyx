@@ -400,7 +400,7 @@ cdef class Sender(UnderWay):
                                Py_ssize_t count, PyObject* names, bint brief, bint on_loop):
         """Queue for the mutex as a write does; a guard that is false waits on the spot, but on no event loop."""
         cdef Replica target = <Replica>replica
-        catch_up(self, self.driver, self.runtime)
+        catch_up(self, self.driver, self.pack)
         if target.flags & (DROPPED | FAULTY) or (not target.flags & CLOSED and self.failure is not None
                                       and (<Operation>operation).guard is not None):
             self.check(target)              # else it shows the last state

@@ -38,4 +38,5 @@ cdef class Stack(Core):
 
     cdef int hand_up_fast(self) except -1
     cpdef woken(self, int64_t now)
+    cpdef catch_up(self, int64_t now)
     cpdef flush_packets(self, int64_t now)

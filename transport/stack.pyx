@@ -255,7 +255,7 @@ cdef class Stack(Core):
             self.ear.woken()
         self.settle()
 
-    def catch_up(self, int64_t now):
+    cpdef catch_up(self, int64_t now):
         """Deliver what is in the order in shared memory, if this stack has one."""
         self.enter(now)
         if self.ear is not None:

@@ -24,6 +24,7 @@ cdef class Driver:
     cdef int kick_later(self) except -1
     cdef bint try_enter(self, Core stack) except -1
     cdef int leave_after(self, Core passed) except -1
+    cdef int catch_up(self, Core stack) except -1
     cdef int rouse(self, Waitable waitable) noexcept
     cdef int look_later(self) noexcept
     cdef bint cast_for(self, Waitable waitable) except -1

@@ -179,6 +179,11 @@ cdef class Driver:
         """End it; `passed`: the stack, if a packet has gone past its layers, which is handed up now; or None."""
         return 0
 
+    cdef int catch_up(self, Core stack) except -1:
+        """Have a stack hand up all that is in the order in shared memory."""
+        self.call(stack.catch_up)
+        return 0
+
     cdef int rouse(self, Waitable waitable) noexcept:
         """Something that a thread waits for while it polls was done by another thread."""
         return 0

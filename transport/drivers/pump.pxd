@@ -20,6 +20,7 @@ cdef class Pump(Alarms):
     cdef int64_t waits_until        # when the thread that waits in a call gives up; or NEVER
     cdef unsigned long poller       # the thread that has the role, where `polled` is set
     cdef readonly object thread     # the same, a threading.Thread; or None
+    cdef Stack behind               # the stack that a read has found so last
     cdef int away                   # threads whose place another one has taken, until they are back
     cdef readonly object failure    # the exception that ended it
     cdef public object on_failure   # called with it

@@ -52,7 +52,7 @@ from orcalike.transport.drivers.lock cimport begin_lock, end_lock, try_lock, unl
 from orcalike.transport.drivers.system_calls cimport epoll_wait
 from orcalike.transport.drivers.threads cimport this_thread
 from orcalike.transport.drivers.timers cimport close_three, new_counter, new_timer, set_timer
-from orcalike.transport.layers.base cimport NEVER
+from orcalike.transport.layers.base cimport NEVER, Core
 from orcalike.transport.stack cimport Stack
 
 cdef extern from "<sys/epoll.h>" nogil:
@@ -74,6 +74,7 @@ cdef enum:
     EVENTS = 64
     RESUMES = -1                # in the place of a number of events: what another thread has left
     LOOKS = -2                  # likewise: what is in the order of the stack on whose futex this thread dozes
+    CATCHES_UP = -3             # likewise: all that is in the order of a stack, for a read
 
 
 class Relieved(BaseException):
@@ -132,23 +133,17 @@ cdef class Pump(Alarms):
 
         Not to be called by what runs in a stack; `later` is for that.
         """
-        self.call(self.died_everywhere, incarnation)
+        self.call(self.notify_of, incarnation, True)
 
     def report_gone(self, incarnation):
         """A launcher says of a member on another host that its process is gone: a suspicion at once (H13). To be called likewise."""
-        self.call(self.gone_everywhere, incarnation)
+        self.call(self.notify_of, incarnation, False)
 
-    def died_everywhere(self, incarnation, now):
+    def notify_of(self, incarnation, bint is_known, now):
         """An input of each stack; nothing that is said of another host's processes is certain."""
         cdef Stack stack
         for stack in self.stacks:
-            died(self, stack, incarnation, not is_elsewhere(stack, incarnation))
-
-    def gone_everywhere(self, incarnation, now):
-        """An input of each stack."""
-        cdef Stack stack
-        for stack in self.stacks:
-            died(self, stack, incarnation, False)
+            died(self, stack, incarnation, is_known and not is_elsewhere(stack, incarnation))
 
     def call(self, function, *args):
         """Run one of a stack's inputs: `function(*args, now)`, and send what comes of it."""
@@ -343,6 +338,11 @@ cdef class Pump(Alarms):
         enter(self)
         return self.handle_all(NULL, LOOKS)
 
+    cdef int catch_up(self, Core stack) except -1:
+        enter(self)
+        self.behind = <Stack>stack
+        return self.handle_all(NULL, CATCHES_UP)
+
     cdef int call_back(self) except -1:
         hold()
         try:
@@ -367,6 +367,8 @@ cdef class Pump(Alarms):
             self.resume_input()
         elif count == LOOKS:
             self.dozes_on.woken(self.now)
+        elif count == CATCHES_UP:
+            self.behind.catch_up(self.now)
         for i in range(count):
             if events[i].data.u64 == ALARM:
                 read(self.alarm, &value, 8)
