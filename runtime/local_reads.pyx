@@ -1,11 +1,12 @@
-"""Reads that cannot run at once, and the arguments of a call as Python objects.
+"""Reads that are more than a call of their function, and the arguments of a call as Python objects.
 
-A read queues for its object's mutex as a write does; one whose guard is false waits at the object.
-No other replica knows of it. Once the group was left it runs on the last state, if its guard holds there.
+What the order has by then is applied first. A read of a free object runs at once, if its guard holds; else it queues for
+the object's mutex as a write does, and one whose guard is false waits at the object. No other replica knows of
+it. Once the group was left it runs on the last state, if its guard holds there.
 """
 
 from cpython.object cimport PyObject
-from cpython.ref cimport Py_INCREF
+from cpython.ref cimport Py_DECREF, Py_INCREF
 from cpython.tuple cimport PyTuple_New, PyTuple_SET_ITEM
 
 from orcalike.runtime.arguments import positional
@@ -15,7 +16,7 @@ from orcalike.runtime.raising import fresh, own
 from orcalike.runtime.call cimport Call, new_call
 from orcalike.runtime.invocation cimport Invocation, Invoker
 from orcalike.runtime.operation cimport Operation
-from orcalike.runtime.replica cimport CLOSED, TASKS_MAX, Replica, refuse_nested, thread_slot
+from orcalike.runtime.replica cimport CLOSED, LOCKED, TASKS_MAX, WAITING, Replica, end, refuse_nested, thread_slot
 from orcalike.runtime.task cimport submit
 from orcalike.transport.drivers.deferral cimport drop_later, hold
 from orcalike.transport.drivers.driver cimport Driver
@@ -25,6 +26,8 @@ from orcalike.transport.layers.pack cimport Pack
 cdef extern from "Python.h":
     Py_ssize_t PyTuple_GET_SIZE(PyObject*) noexcept
     PyObject* PyTuple_GET_ITEM(PyObject*, Py_ssize_t) noexcept
+    PyObject* PyObject_Vectorcall(PyObject*, PyObject* const*, size_t, PyObject*) noexcept
+    int PyObject_IsTrue(PyObject*) noexcept
 
 
 cdef tuple given_of(PyObject* const* args, Py_ssize_t count):
@@ -54,13 +57,53 @@ cdef int catch_up(Invoker invoker, Driver driver, Pack pack) except -1:
     return 0
 
 
+cdef bint is_free(Replica target, Operation operation, Py_ssize_t count, PyObject* names) noexcept:
+    """Whether nothing stands against a read of this object now, and these are arguments that its guard takes, too."""
+    return (target.flags & ~<unsigned int>WAITING == 0 and thread_slot()[0] is NULL
+            and (operation.guard is None or names is NULL and operation.fits(count - 1)))
+
+
+cdef PyObject* read_free(Replica target, Operation operation, PyObject* const* args, Py_ssize_t count,
+                         PyObject* names) except? NULL:
+    """Read a free object: what the function returns. NULL without an exception: the guard is false, and the mutex is kept."""
+    cdef PyObject* result = NULL
+    cdef void** slot = thread_slot()
+    cdef int holds = 1
+    target.flags |= LOCKED
+    target.owner = slot
+    slot[0] = <void*>target
+    if operation.guard is not None:
+        target.rng = None               # a later joiner has tried the guard less often
+        holds = is_true(PyObject_Vectorcall(<PyObject*>operation.guard, args, count, NULL))
+    if holds > 0:
+        result = operation.call(<PyObject*>operation.function, args, count, names)
+    if holds == 0:
+        slot[0] = NULL
+        target.owner = NULL
+        return NULL
+    end(target)
+    if result is NULL or target.flags & ~<unsigned int>WAITING:
+        return operation.ended(<PyObject*>target, result)
+    return result
+
+
+cdef int is_true(PyObject* found) noexcept:
+    """Whether what a guard has returned is true; -1 if it has raised, or that does."""
+    cdef int result = -1
+    if found is not NULL:
+        result = PyObject_IsTrue(found)
+        Py_DECREF(<object>found)
+    return result
+
+
 cdef Invocation begin_read(Invocation invocation, Invoker invoker, object runtime, Replica target,
                            Operation operation, PyObject* const* args, Py_ssize_t count,
-                           PyObject* names, bint brief, bint on_loop):
+                           PyObject* names, bint brief, bint on_loop, bint tried):
     """Queue for the mutex, with an invocation that is new.
 
     `brief`: calls that wait for the object meanwhile run on another thread.
     `on_loop`: an event loop stands still until it is over, so it fails if its guard is false.
+    `tried`: its guard is false, and the caller has the mutex.
     """
     cdef Call call
     if thread_slot()[0] is not NULL:
@@ -84,7 +127,10 @@ cdef Invocation begin_read(Invocation invocation, Invoker invoker, object runtim
     invoker.reads_slow += 1
     hold()
     try:
-        submit(call)
+        if tried:
+            call.let_wait()
+        else:
+            submit(call)
     finally:
         drop_later()
     return invocation

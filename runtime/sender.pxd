@@ -54,7 +54,7 @@ cdef class Sender(UnderWay):
                               Py_ssize_t count, PyObject* names, int64_t timeout,
                               unsigned int wanted)
     cdef Invocation start_read(self, object replica, object operation, PyObject* const* args,
-                               Py_ssize_t count, PyObject* names, bint brief, bint on_loop)
+                               Py_ssize_t count, PyObject* names, bint brief, bint on_loop, bint tried)
     cdef int wait_visibly(self, Invocation invocation, int64_t until) except -1
 
 

@@ -8,6 +8,7 @@ What comes in is for `dispatch`, whose `Runtime` owns the sender.
 
 cimport cython
 from cpython.object cimport PyObject
+from cpython.ref cimport Py_DECREF
 from libc.stdint cimport int64_t, uint32_t, uint64_t
 
 from orcalike.runtime.arguments import positional
@@ -22,7 +23,7 @@ from orcalike.transport.errors import StackError
 
 from orcalike.runtime.event_loops cimport must_not_block, refuse_loop
 from orcalike.runtime.invocation cimport UNDER_WAY, Invocation, nanoseconds
-from orcalike.runtime.local_reads cimport begin_read, catch_up, given_of, named_of
+from orcalike.runtime.local_reads cimport begin_read, catch_up, given_of, is_free, named_of, read_free
 from orcalike.runtime.operation cimport Operation
 from orcalike.runtime.receipts cimport Receipts
 from orcalike.runtime.replica cimport CLOSED, DROPPED, FAULTY, INSISTED, LOCKED, QUEUED, SIGNALLED, Replica, refuse_nested, thread_slot
@@ -370,16 +371,31 @@ cdef class Sender(UnderWay):
         """Whether this member may invoke more."""
         return not self.pack.is_full()
 
-    # Reads that cannot run at once.
+    # Reads that are more than a call.
 
     cdef object read(self, object replica, object operation, PyObject* const* args,
                      Py_ssize_t count, PyObject* names, int64_t timeout):
+        cdef Replica target = <Replica>replica
         cdef Invocation invocation
-        cdef bint on_loop
+        cdef PyObject* result
+        cdef bint on_loop, tried = False
+        catch_up(self, self.driver, self.pack)
+        if timeout == NEVER and self.failure is None and is_free(target, <Operation>operation, count, names):
+            result = read_free(target, <Operation>operation, args, count, names)
+            if result is not NULL:
+                value = <object>result
+                Py_DECREF(value)
+                return value
+            tried = True
         hold()
         try:
             on_loop = must_not_block()
-            invocation = self.start_read(replica, operation, args, count, names, timeout != NEVER, on_loop)
+            try:
+                invocation = self.start_read(replica, operation, args, count, names, timeout != NEVER, on_loop, tried)
+            finally:
+                if tried:
+                    target.flags &= ~<unsigned int>LOCKED
+                    self.release(target)
             if (on_loop and invocation.outcome == UNDER_WAY
                     and not self.driver.wait_asleep(invocation, self.driver.clock() + MOMENT)):
                 self.withdraw(invocation, "refused")
@@ -394,18 +410,18 @@ cdef class Sender(UnderWay):
         return outcome
 
     cdef Invocation read_nowait(self, object replica, object operation, PyObject* const* args, Py_ssize_t count, PyObject* names):
-        return self.start_read(replica, operation, args, count, names, True, False)
+        catch_up(self, self.driver, self.pack)
+        return self.start_read(replica, operation, args, count, names, True, False, False)
 
     cdef Invocation start_read(self, object replica, object operation, PyObject* const* args,
-                               Py_ssize_t count, PyObject* names, bint brief, bint on_loop):
-        """Queue for the mutex as a write does; a guard that is false waits on the spot, but on no event loop."""
+                               Py_ssize_t count, PyObject* names, bint brief, bint on_loop, bint tried):
+        """Queue for the mutex as a write does; a guard that is false (`tried`) waits on the spot, but on no event loop."""
         cdef Replica target = <Replica>replica
-        catch_up(self, self.driver, self.pack)
         if target.flags & (DROPPED | FAULTY) or (not target.flags & CLOSED and self.failure is not None
                                       and (<Operation>operation).guard is not None):
             self.check(target)              # else it shows the last state
         return begin_read(prepare(self, replica, operation), self, self.runtime, target, <Operation>operation, args, count,
-                          names, brief, on_loop)
+                          names, brief, on_loop, tried)
 
     cdef int release(self, object replica) except -1:
         """A read of a free object is over, and meanwhile something came for the object."""
