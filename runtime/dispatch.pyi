@@ -1,8 +1,8 @@
-from collections import OrderedDict
 from collections.abc import Callable
 from random import Random
 from typing import final
 
+from orcalike.runtime.applying import Applying
 from orcalike.runtime.call import Call
 from orcalike.runtime.degrees import Degrees
 from orcalike.runtime.digests import Digests
@@ -14,17 +14,14 @@ from orcalike.runtime.manager import Manager
 from orcalike.runtime.marshal import Codec
 from orcalike.runtime.object_table import ObjectTable
 from orcalike.runtime.replica import Replica
-from orcalike.runtime.sender import Sender
 from orcalike.runtime.shadow import Shadow
 from orcalike.runtime.taking import Taker
-from orcalike.runtime.task import Task
-from orcalike.runtime.time_budget import TimeBudget
 from orcalike.transport.layers.base import Layer
 from orcalike.transport.stack import Stack
 from orcalike.transport.view import Member, View
 
 @final
-class Runtime(Layer):
+class Runtime(Applying):
     """The shared objects of one group, as this member has them."""
 
     manager: Manager
@@ -35,8 +32,6 @@ class Runtime(Layer):
     @property
     def stack(self) -> Stack: ...
     @property
-    def sender(self) -> Sender: ...
-    @property
     def degrees(self) -> Degrees: ...
 
     start_thread: Callable[[Callable[[], None]], None]
@@ -44,14 +39,8 @@ class Runtime(Layer):
     taker: Taker
     shadow: Shadow | None
     digests: Digests | None
-    look_at: int
-    @property
-    def dirty(self) -> OrderedDict[Replica, None]: ...
     def wake_in(self, ns: int) -> None: ...
-    def note_ran(self, replica: Replica, bit: int) -> None: ...
     look_always: bool
-    @property
-    def budget(self) -> TimeBudget: ...
     @property
     def clock(self) -> GroupClock: ...
     chain: bytes | None
@@ -63,14 +52,11 @@ class Runtime(Layer):
     @property
     def view(self) -> View: ...  # type: ignore[override]  # installed here; below it, a downcall
     @property
-    def position(self) -> int: ...
-    @property
     def replicas(self) -> list[Replica | None]: ...
     @property
     def waiting(self) -> dict[tuple[int, int], Call]: ...
     dispatched: int
     # What tasks ask for.
-    def submit_last(self, task: Task, replicas: list[Replica]) -> None: ...
     def digest_of(self, replica: Replica) -> bytes: ...
     def fail_all(self, error: Exception) -> None: ...
     def let_go(self, error: Exception) -> None: ...
@@ -87,7 +73,6 @@ class Runtime(Layer):
     def say_too_few(self, degree: int) -> str: ...
     # For what is written in Python.
     def more_state(self) -> None: ...
-    def member_at(self, position: int) -> Member: ...
     def set_least(self, least: int) -> None: ...
     def proceed_with(self, layer: Layer) -> None: ...
     def queue_full(self, replica: Replica) -> None: ...

@@ -1,50 +1,35 @@
 """Dispatch: the runtime of one group, on top of its stack (active messages 3: D12, D16; D08).
 
 A message is  object (varint) | operation, twice, plus 1 where names follow (varint) | arguments.
-Object 0 is the group itself; what it does is in `manager`. An invocation of a free object runs
-straight from the receive buffer, on the thread that received it, its arguments decoded into a C
-array; whatever else can be the case makes a `Call` of it (`task`).
+Object 0 is the group itself; what it does is in `manager`. What is done with an invocation of an object is in `applying`.
 
 This member's own invocations are with its `sender`, which knows where their outcomes are wanted.
 """
 
-import logging
 from collections import OrderedDict
 
 cimport cython
 from cpython.object cimport PyObject
-from cpython.ref cimport Py_DECREF
 from libc.stdint cimport UINT64_MAX, int64_t, uint32_t, uint64_t
 
 from orcalike.runtime.codes import Code
-from orcalike.runtime.divergence import diverged
 from orcalike.runtime.errors import ObjectDropped
 from orcalike.runtime.evidence import note_delivery
-from orcalike.runtime.invocation import annotate, complain
 from orcalike.runtime.own_numbers import numbers_of_reads
-from orcalike.runtime.raising import forget, own
 from orcalike.runtime.state import canonical_state
-from orcalike.transport.drivers.pump import Relieved
-from orcalike.transport.errors import ProtocolError
 from orcalike.transport.stacks import check_above
 
-from orcalike.runtime.audit cimport passed_over, refusal
-from orcalike.runtime.call cimport Call, is_fault, new_call
+from orcalike.runtime.applying cimport Applying
+from orcalike.runtime.call cimport Call
 from orcalike.runtime.degrees cimport Degrees
 from orcalike.runtime.group_clock cimport GroupClock
-from orcalike.runtime.invocation cimport Invocation
 from orcalike.runtime.left cimport Left
-from orcalike.runtime.operation cimport ARGS_MAX, Operation, caught
-from orcalike.runtime.plain cimport get
 from orcalike.runtime.receipts cimport Receipts
-from orcalike.runtime.replica cimport (
-    APPLYING, CLOSED, DROPPED, LOCKED, UNDECLARED, WAITING, Replica, bit_of, end, thread_slot
-)
-from orcalike.runtime.sender cimport Sender, is_held
-from orcalike.runtime.task cimport Task, finish, submit, wake_waiting
+from orcalike.runtime.replica cimport UNDECLARED, Replica
+from orcalike.runtime.sender cimport Sender
 from orcalike.runtime.time_budget cimport BATCH_MAX, TimeBudget
-from orcalike.transport.layers.base cimport NEVER, Layer
-from orcalike.transport.layers.pack cimport MESSAGES_MAX, Pack
+from orcalike.transport.layers.base cimport NEVER
+from orcalike.transport.layers.pack cimport Pack
 from orcalike.transport.stack cimport Stack
 from orcalike.transport.wire.bytes cimport get_varint
 from orcalike.transport.wire.message cimport Message
@@ -54,11 +39,8 @@ cdef extern from "Python.h":
 
 cdef unsigned int DIGESTS = Code.DIGESTS
 
-_log = logging.getLogger("orcalike")
-
-
 @cython.final
-cdef class Runtime(Layer):
+cdef class Runtime(Applying):
     """The shared objects of one group, as this member has them."""
 
     name, kind = "the runtime of shared objects", "objects"
@@ -124,175 +106,6 @@ cdef class Runtime(Layer):
         if message.source < 0 and message.index + 1 == message.count:
             self.manager.left_already(self.member_at(message.source))
 
-    cdef int apply(self, Replica replica, Message message, const unsigned char* p,
-                   const unsigned char* stop, unsigned int code) except -1:
-        """Run an invocation, at once where nothing stands against it (D08)."""
-        cdef PyObject* argv[ARGS_MAX + 1]
-        cdef Operation operation
-        cdef PyObject* result
-        cdef Py_ssize_t i, count = 1
-        cdef const unsigned char* q = p
-        cdef void** slot
-        cdef object refused = None
-        cdef bint awaited, mine = message.source == self.position
-        if code & 1 or (replica.flags and (replica.flags != WAITING or replica.bonds)):
-            return self.apply_slowly(replica, message, code, p[:stop - p])
-        if code >> 1 >= <unsigned int>PyList_GET_SIZE(<PyObject*>replica.operations):
-            return self.drop_invocation(message, f"{replica.name!r} has no operation {code >> 1}")
-        operation = <Operation>replica.operations[code >> 1]
-        if operation.traits:
-            return self.apply_slowly(replica, message, code, p[:stop - p])
-        argv[0] = <PyObject*>replica.object
-        while q < stop and count <= ARGS_MAX:
-            q = get(q, stop, &argv[count])
-            if q is NULL:
-                break
-            count += 1
-        if q is not stop or replica.flags & ~<unsigned int>WAITING:     # to make them may have let another thread take it
-            for i in range(1, count):
-                Py_DECREF(<object>argv[i])
-            return self.apply_slowly(replica, message, code, p[:stop - p])
-        self.recent = replica.number
-        self.recent_code = code
-        if replica.ran == 0:
-            self.written(replica)
-        replica.ran |= bit_of(code >> 1)
-        if self.budget.timed_until:
-            self.budget.start_timing(self.sender.driver)
-        slot = thread_slot()
-        replica.flags |= LOCKED | APPLYING
-        replica.owner = slot
-        slot[0] = <void*>replica
-        result = operation.call(<PyObject*>operation.function, argv, count, NULL)
-        for i in range(1, count):
-            Py_DECREF(<object>argv[i])
-        if mine and result is not NULL and not passed_over(replica, code >> 1):
-            refused = refusal(self.sender.codec, replica, operation)
-        if not replica.flags & APPLYING:
-            return self.come_back(<Call>replica.task, replica, operation, result)
-        awaited = replica.flags & WAITING
-        end(replica)
-        if awaited:
-            replica.flags |= LOCKED             # until the calls that wait were tried
-        if result is NULL or refused is not None or mine and is_held(self.sender, message.ticket):
-            self.complete(message, replica, operation, result, refused)
-        else:
-            Py_DECREF(<object>result)
-        if replica.flags:
-            self.let_through(replica, message, awaited)
-        if self.budget.timed_until:
-            self.budget.stop_timing(self.sender.driver, replica, code)
-        return 0
-
-    cdef int let_through(self, Replica replica, Message message, bint awaited) except -1:
-        """An operation is over, and something wants its object: calls that wait for guards, or what came meanwhile."""
-        cdef Task task = Task.__new__(Task)
-        task.placed = True
-        task.applied = not awaited
-        self.submitted = task
-        if awaited:
-            task.at(message.seqno, message.index, message.stamp)
-            wake_waiting(task, replica)
-        else:
-            self.sender.release(replica)
-        if task.relieved:
-            raise Relieved
-        self.submitted = None
-        return 0
-
-    cdef int complete(self, Message message, Replica replica, Operation operation,
-                      PyObject* result, object error) except -1:
-        """The outcome of an invocation that ran inline; of this member's own it is wanted.
-
-        `error` is what the caller is to have although there is a result.
-        """
-        cdef void** place
-        cdef void* issued
-        cdef Invocation held            # only where other threads may run before it is over
-        cdef object value = None
-        if result is NULL:
-            error = caught()
-            if is_fault(error):
-                diverged(self, operation, replica, error)
-        else:
-            value = <object>result
-            Py_DECREF(value)
-        if message.source != self.position:
-            forget(error)
-            return 0
-        if error is not None:
-            error = own(error)
-            annotate(error, operation, replica)
-        place = &self.sender.issued[message.ticket & (MESSAGES_MAX - 1)]
-        issued = place[0]
-        if issued is NULL:
-            if error is not None:
-                complain(operation, error)
-            return 0
-        place[0] = NULL                 # from here on another thread may let it go
-        if error is None and not (<Invocation>issued).wanted:
-            (<Invocation>issued).succeed(value)
-            return 0
-        held = <Invocation>issued
-        if held.wanted:
-            self.sender.receipts.hold_back(held, message.seqno, value, error)
-        else:
-            held.fail(error)
-        return 0
-
-    cdef Invocation taken(self, Message message):
-        """This member's own invocation that a message carries: the caller's to complete from here on."""
-        return self.sender.take(message.ticket) if message.source == self.position else None
-
-    cdef int apply_slowly(self, Replica replica, Message message, unsigned int code,
-                          bytes raw) except -1:
-        cdef Invocation invocation = self.taken(message)
-        cdef Call call
-        if replica.operations is not None and code >> 1 >= <unsigned int>len(replica.operations):
-            return self.drop_invocation(message, f"{replica.name!r} has no operation {code >> 1}")
-        if replica.flags & (CLOSED | DROPPED):
-            self.sender.lose(invocation, self.sender.failure or ObjectDropped(
-                f"{replica.name!r} was ended with group.drop"))
-            return 0
-        call = new_call(self, None, code, raw, (), {})
-        call.of(self.member_at(message.source), message.ticket, invocation)
-        call.departed = message.source < 0
-        call.at(message.seqno, message.index, message.stamp)
-        call.replicas = [replica]
-        self.recent = replica.number
-        self.recent_code = code
-        if replica.ran == 0:
-            self.written(replica)
-        replica.ran |= bit_of(code >> 1)
-        if self.budget.timed_until:
-            self.budget.start_timing(self.sender.driver)
-        self.submit_dispatched(call)
-        if self.budget.timed_until:
-            self.budget.stop_timing(self.sender.driver, replica, code)
-        return 0
-
-    cdef int submit_dispatched(self, Task task) except -1:
-        """Submit what the message that is dispatched now is about; nothing else is left to do with it."""
-        self.submitted = task
-        submit(task)
-        if task.relieved:
-            raise Relieved
-        self.submitted = None
-        return 0
-
-    def submit_last(self, Task task, list replicas):
-        """The same, of these objects."""
-        task.replicas = replicas
-        self.submit_dispatched(task)
-
-    cdef int drop_invocation(self, Message message, str why) except -1:
-        """Only what is registered runs (D18)."""
-        cdef Invocation invocation = self.taken(message)
-        text = f"an invocation of {self.member_at(message.source)} was dropped: {why}"
-        _log.error("%s", text)
-        self.sender.lose(invocation, ProtocolError(text))
-        return 0
-
     # The bound on handlers.
 
     cpdef proceed(self):
@@ -335,19 +148,7 @@ cdef class Runtime(Layer):
         cdef Replica replica = self.replicas[self.recent] if self.recent < len(self.replicas) else None
         return self.budget.check(self.sender.driver, now, alone, replica, self.recent_code)
 
-    # Digests of states.
-
-    cdef int written(self, Replica replica) except -1:
-        """An object is written for the first time since it was looked at: it is to be, in its turn."""
-        if self.look_at != UINT64_MAX and not replica.flags & DROPPED:
-            self.dirty[replica] = None
-        return 0
-
-    def note_ran(self, Replica replica, int bit):
-        """Something that is no operation changes an object, at this place in the order."""
-        if replica.ran == 0:
-            self.written(replica)
-        replica.ran |= <uint64_t>1 << bit
+    # Deadlines.
 
     def wake_in(self, int64_t ns):
         """Have `expire` called after so long, if no earlier time is set."""
@@ -361,19 +162,6 @@ cdef class Runtime(Layer):
         self.deadline = NEVER
         self.digests.expire()
         self.long_waits.expire(self.core.now)
-
-    cdef int come_back(self, Call call, Replica replica, Operation operation, PyObject* result) except -1:
-        """An operation is over in whose midst another thread took this one's place in the core."""
-        cdef object value = None if result is NULL else <object>result
-        cdef object error = caught() if result is NULL else None
-        if result is not NULL:
-            Py_DECREF(value)
-        thread_slot()[0] = NULL
-        replica.owner = NULL
-        call.over(value, error)
-        finish(call)
-        self.budget.accounts.exceeded(replica, operation, self.sender.driver.clock() - call.began)
-        raise Relieved
 
     # What tasks ask for.
 
@@ -568,8 +356,7 @@ cdef class Runtime(Layer):
         """A piece of state that a joiner waits for may be there now."""
         self.proceed_with(self.stack.focus("XFER"))
 
-    def member_at(self, int position):
-        """The member at a position, or one that left, whose packet comes after the view without it."""
+    cpdef object member_at(self, int position):
         return self.view.members[position] if position >= 0 else self.core.departed[-2 - position]
 
     def place_of(self):

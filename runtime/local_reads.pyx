@@ -6,7 +6,7 @@ it. Once the group was left it runs on the last state, if its guard holds there.
 """
 
 from cpython.object cimport PyObject
-from cpython.ref cimport Py_DECREF, Py_INCREF
+from cpython.ref cimport Py_INCREF
 from cpython.tuple cimport PyTuple_New, PyTuple_SET_ITEM
 
 from orcalike.runtime.arguments import positional
@@ -15,7 +15,7 @@ from orcalike.runtime.raising import fresh, own
 
 from orcalike.runtime.call cimport Call, new_call
 from orcalike.runtime.invocation cimport Invocation, Invoker
-from orcalike.runtime.operation cimport Operation
+from orcalike.runtime.operation cimport Operation, test_guard
 from orcalike.runtime.replica cimport CLOSED, LOCKED, TASKS_MAX, WAITING, Replica, end, refuse_nested, thread_slot
 from orcalike.runtime.task cimport submit
 from orcalike.transport.drivers.deferral cimport drop_later, hold
@@ -26,8 +26,6 @@ from orcalike.transport.layers.pack cimport Pack
 cdef extern from "Python.h":
     Py_ssize_t PyTuple_GET_SIZE(PyObject*) noexcept
     PyObject* PyTuple_GET_ITEM(PyObject*, Py_ssize_t) noexcept
-    PyObject* PyObject_Vectorcall(PyObject*, PyObject* const*, size_t, PyObject*) noexcept
-    int PyObject_IsTrue(PyObject*) noexcept
 
 
 cdef tuple given_of(PyObject* const* args, Py_ssize_t count):
@@ -73,8 +71,7 @@ cdef PyObject* read_free(Replica target, Operation operation, PyObject* const* a
     target.owner = slot
     slot[0] = <void*>target
     if operation.guard is not None:
-        target.rng = None               # a later joiner has tried the guard less often
-        holds = is_true(PyObject_Vectorcall(<PyObject*>operation.guard, args, count, NULL))
+        holds = test_guard(operation, target, args, count)
     if holds > 0:
         result = operation.call(<PyObject*>operation.function, args, count, names)
     if holds == 0:
@@ -84,15 +81,6 @@ cdef PyObject* read_free(Replica target, Operation operation, PyObject* const* a
     end(target)
     if result is NULL or target.flags & ~<unsigned int>WAITING:
         return operation.ended(<PyObject*>target, result)
-    return result
-
-
-cdef int is_true(PyObject* found) noexcept:
-    """Whether what a guard has returned is true; -1 if it has raised, or that does."""
-    cdef int result = -1
-    if found is not NULL:
-        result = PyObject_IsTrue(found)
-        Py_DECREF(<object>found)
     return result
 
 

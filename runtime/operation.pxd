@@ -5,7 +5,7 @@ from libc.stdint cimport int64_t
 
 from orcalike.runtime.invocation cimport Invocation
 from orcalike.runtime.invocation_coroutine cimport InvocationCoroutine
-from orcalike.runtime.replica cimport Method
+from orcalike.runtime.replica cimport Method, Replica
 
 cdef enum:
     # What makes an operation more than a function to call, beside READ.
@@ -36,6 +36,7 @@ cdef class Operation(Method):
                 and not self.keywords)
 
 
+cdef int test_guard(Operation operation, Replica replica, PyObject* const* args, Py_ssize_t count) noexcept
 cdef object caught()
 
 

@@ -10,6 +10,7 @@ from functools import partial
 
 cimport cython
 from cpython.object cimport PyObject
+from cpython.ref cimport Py_DECREF
 from libc.stdint cimport int64_t
 
 from orcalike.runtime.arguments import arity, positional
@@ -55,6 +56,7 @@ cdef extern from "Python.h":
     void PyErr_Restore(PyObject*, PyObject*, PyObject*) noexcept
     void Py_XDECREF(PyObject*) noexcept
     PyObject* PyObject_Vectorcall(PyObject*, PyObject* const*, size_t, PyObject*) noexcept
+    int PyObject_IsTrue(PyObject*) noexcept
 
 
 cdef extern from *:
@@ -214,6 +216,18 @@ cdef object raise_own():
     copy = fresh(error)
     forget(error)
     raise copy
+
+
+cdef int test_guard(Operation operation, Replica replica, PyObject* const* args, Py_ssize_t count) noexcept:
+    """Whether its guard holds for these arguments at an object whose mutex this thread has; -1 if that raises."""
+    cdef PyObject* found
+    cdef int holds = -1
+    replica.rng = None                  # a later joiner has tried the guard less often
+    found = PyObject_Vectorcall(<PyObject*>operation.guard, args, count, NULL)
+    if found is not NULL:
+        holds = PyObject_IsTrue(found)
+        Py_DECREF(<object>found)
+    return holds
 
 
 cdef object caught():

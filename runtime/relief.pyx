@@ -17,6 +17,7 @@ from libc.stdint cimport int64_t, uint64_t
 from orcalike.runtime.call cimport Call
 from orcalike.runtime.dispatch cimport Runtime
 from orcalike.runtime.invocation cimport Invocation
+from orcalike.runtime.operation cimport Operation
 from orcalike.runtime.replica cimport APPLYING, LOCKED, UNDECLARED, Replica
 from orcalike.runtime.task cimport Task, note_pending, note_applied
 from orcalike.transport.drivers.heartbeat cimport Heartbeat
@@ -134,15 +135,14 @@ def relieve(Runtime runtime not None, Pump pump not None):
 
 cdef Call call_of(Runtime runtime, Pump pump, Replica replica, Message message):
     """What an operation would have been that runs straight from its message."""
-    cdef Call call = Call(runtime, replica.operations[runtime.recent_code >> 1], runtime.recent_code,
-                          None)
-    call.thread = pump.inside
+    cdef Operation operation = replica.operations[runtime.recent_code >> 1]
+    cdef Call call
     cdef Invocation invocation = None
     cdef void* issued = runtime.sender.issued[message.ticket & (MESSAGES_MAX - 1)]
     if issued is not NULL and message.source == runtime.position:
         invocation = <Invocation>issued
-    call.of(runtime.member_at(message.source), message.ticket, invocation)
-    call.at(message.seqno, message.index, message.stamp)
-    call.replicas = call.held = [replica]
+    call = runtime.call_of(message, replica, operation, runtime.recent_code, None, invocation)
+    call.thread = pump.inside
+    call.held = call.replicas
     call.began = runtime.budget.batch_began
     return call

@@ -1,0 +1,174 @@
+"""Guards: how often they are tested, and what may come in the midst of one (D05, D08)."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+
+import pytest
+
+import orcalike as orca
+from orcalike.runtime.call import waiting_calls
+from orcalike.runtime.replica import Replica, replica_of
+from tests.lib.processes import DEADLINE, until
+
+tested: list[tuple[str, bool]] = []
+began, ends = threading.Event(), threading.Event()
+
+
+@orca.shared
+class Door:
+    """Each test of a guard is noted; one of a call that is "slow" takes until `ends` is set, the first time."""
+
+    def __init__(self) -> None:
+        self.open = False
+        self.passed: list[str] = []
+
+    def _is_open(self, what: str) -> bool:
+        found = self.open
+        tested.append((what, found))  # orca: unchecked
+        if what.startswith("slow") and not began.is_set():  # orca: unchecked
+            began.set()  # orca: unchecked
+            ends.wait(DEADLINE)  # orca: unchecked
+        if what == "fails":
+            raise ValueError(what)
+        return found
+
+    @orca.write
+    def set(self, is_open: bool) -> None:
+        self.open = is_open
+
+    @orca.write
+    def go(self, what: str, by: int = 0) -> tuple[str, int]:
+        self.passed.append(what)
+        return what, by
+
+    @go.when
+    def _(self, what: str, by: int = 0) -> bool:
+        return self._is_open(what)
+
+    @orca.read
+    def look(self, what: str) -> list[str]:
+        return [*self.passed, what]
+
+    @look.when
+    def _(self, what: str) -> bool:
+        return self._is_open(what)
+
+
+@pytest.fixture
+def door(group: orca.Group) -> Door:
+    tested.clear()
+    began.clear()
+    ends.clear()
+    return group.share(Door, "door")
+
+
+def replica_at(door: Door) -> Replica:
+    found = replica_of(door)
+    assert found is not None
+    return found
+
+
+class InThread:
+    """A call on a thread of its own, and what it returns."""
+
+    def __init__(self, call: Callable[[], object]) -> None:
+        self._found: list[object] = []
+        self._thread = threading.Thread(target=lambda: self._found.append(call()), daemon=True)
+        self._thread.start()
+
+    def result(self) -> object:
+        self._thread.join(DEADLINE)
+        return self._found[0]
+
+
+def test_a_guard_that_holds_is_tested_once(door: Door) -> None:
+    door.set(True)
+    assert door.go("first", 7) == ("first", 7)
+    assert door.go.nowait("second").result(DEADLINE) == ("second", 0)
+    assert door.look("last") == ["first", "second", "last"]
+    assert tested == [("first", True), ("second", True), ("last", True)]
+
+
+def test_a_guard_that_is_false_is_tested_once_and_after_each_write(
+    group: orca.Group, door: Door
+) -> None:
+    write = door.go.nowait("write", 7)
+    group.fence()
+    read = InThread(lambda: door.look("read"))
+    until(lambda: len(tested) == 2, "the read has not tested its guard")
+    assert tested == [("write", False), ("read", False)]
+    door.set(False)
+    assert tested[2:] == [("write", False), ("read", False)]
+    door.set(True)
+    assert write.result(DEADLINE) == ("write", 7)
+    assert read.result() == ["write", "read"]
+    assert tested[4:] == [("write", True), ("read", True)]
+
+
+@pytest.mark.parametrize("how", ["go", "look"])
+def test_a_guard_that_raises_ends_the_call(door: Door, how: str) -> None:
+    for _ in range(2):
+        with pytest.raises(ValueError, match="fails"):
+            getattr(door, how)("fails")
+    door.set(True)
+    assert door.go("next") == ("next", 0)
+    assert door.look("last") == ["next", "last"]
+
+
+@pytest.mark.parametrize("holds", [True, False])
+def test_another_thread_receives_while_a_guard_is_tested(
+    group: orca.Group, door: Door, holds: bool
+) -> None:
+    other = group.share(Door, "other")
+    door.set(holds)
+    slow = InThread(lambda: door.go("slow", 7))
+    assert began.wait(DEADLINE)
+    behind = door.set.nowait(True)
+    for is_open in (False, True):
+        other.set.options(timeout=DEADLINE)(is_open)  # the object whose guard it is waits alone
+    assert not behind.done()
+    ends.set()
+    assert slow.result() == ("slow", 7)
+    behind.result(DEADLINE)
+    assert door.look("last") == ["slow", "last"]
+    assert tested[:-1] == ([("slow", True)] if holds else [("slow", False), ("slow", True)])
+
+
+def test_a_call_that_waits_after_that_counts_as_any_other(group: orca.Group, door: Door) -> None:
+    """Members whose threads were and were not relieved of it are to refuse the same calls."""
+    slow = InThread(lambda: door.go("slow", 7))
+    assert began.wait(DEADLINE)
+    group.share(Door, "other").set.options(timeout=DEADLINE)(True)
+    ends.set()
+    behind = door.go.nowait("also", 7)
+    group.fence()
+    until(lambda: len(waiting_calls(replica_at(door))) == 2, "not both of them wait")
+    assert len({call.size for call in waiting_calls(replica_at(door))}) == 1
+    assert waiting_calls(replica_at(door))[0].size > len("slow")
+    door.set(True)
+    assert slow.result() == ("slow", 7)
+    assert behind.result(DEADLINE) == ("also", 7)
+
+
+def test_a_write_that_comes_while_a_read_tests_its_guard_is_served(door: Door) -> None:
+    read = InThread(lambda: door.look("slow"))
+    assert began.wait(DEADLINE)
+    write = door.set.nowait(True)
+    ends.set()
+    assert read.result() == ["slow"]
+    write.result(DEADLINE)
+    assert tested == [("slow", False), ("slow", True)]
+
+
+def test_a_read_is_no_task_because_another_call_waits_there(door: Door) -> None:
+    """It takes as long as at an object where nothing waits, but for a look."""
+    waiting = door.go.nowait("waits")
+    sender = replica_at(door).invoker
+    before = sender.reads_slow
+    door.open = True
+    assert door.look("at once") == ["at once"]
+    assert sender.reads_slow == before
+    door.set(True)
+    assert waiting.result(DEADLINE) == ("waits", 0)
