@@ -62,7 +62,7 @@ class Frozen:
     def __eq__(self, other: object) -> bool:
         if type(other) is not type(self):
             return NotImplemented
-        return values_of(self) == values_of(other)
+        return self is other or values_of(self) == values_of(other)
 
     def __hash__(self) -> int:
         return hash((type(self), values_of(self)))

@@ -45,6 +45,32 @@ HOLES = [(32_768, 200), (16_384, 200), (8_192, 400), (4_096, 800), (2_048, 1_000
 """Bytes of blocks, and how many of them: more than there can be free among used ones."""
 
 
+@orca.shared
+class Guarded:
+    """Operations whose guards hold."""
+
+    def __init__(self) -> None:
+        self.value = 1
+
+    @orca.write
+    def add(self, amount: int) -> None:
+        """A write of one integer."""
+        self.value += amount
+
+    @add.when
+    def _(self, amount: int) -> bool:
+        return self.value > 0
+
+    @orca.read
+    def get(self) -> int:
+        """One attribute."""
+        return self.value
+
+    @get.when
+    def _(self) -> bool:
+        return self.value > 0
+
+
 class Quiet:
     """The events of a group in which nothing happens."""
 
@@ -162,7 +188,13 @@ def add_each(network: Network, it: Shared, count: int) -> None:
         done.result()
 
 
-def add_alone(it: Shared, count: int) -> None:
+def read_guarded(it: Guarded, count: int) -> None:
+    """Reads whose guard holds."""
+    for _ in repeat(None, count):
+        it.get()
+
+
+def add_alone(it: Shared | Guarded, count: int) -> None:
     """Writes that wait, in a group of one with its own driver."""
     for _ in repeat(None, count):
         it.add(1)
@@ -180,7 +212,10 @@ def sections() -> Iterator[tuple[str, int, Callable[[int], object]]]:
     yield "write, one by one", WAITS, lambda count: add_each(network, it, count)
     with orca.join() as group:
         alone = group.share(Shared, "alone")
+        guarded = group.share(Guarded, "guarded")
         yield "write that waits, alone", ALONE, lambda count: add_alone(alone, count)
+        yield "the same with a guard", ALONE, lambda count: add_alone(guarded, count)
+        yield "read with a guard", ALONE, lambda count: read_guarded(guarded, count)
 
 
 def build() -> str:
