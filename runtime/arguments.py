@@ -53,11 +53,34 @@ def positional(
     Raises:
         TypeError: The call does not fit; the words are those of a plain Python call.
     """
+    is_method = operation.kind != "atomic"
+    if not kwargs and _fits(operation.function, is_method, len(args)):
+        return args, {}
     place = _placer(operation.function)
-    if operation.kind == "atomic":
+    if not is_method:
         return place(*args, **kwargs)
     placed, named = place(None, *args, **kwargs)
     return placed[1:], named
+
+
+@functools.lru_cache(maxsize=1024)
+def _fits(function: FunctionType, is_method: bool, count: int) -> bool:
+    """Whether that many positional arguments make a call."""
+    required, accepts, keywords = arity(function, method=is_method)
+    return required <= count and not 0 <= accepts < count and not keywords
+
+
+def order_of(function: FunctionType, count: int, names: tuple[str, ...]) -> bytes:
+    """How a method's call of `count` positional arguments and these named ones stands in its places, without `self`.
+
+    By place, the index of the argument as it was given. Empty if they are not the first ones, without a gap.
+    """
+    code = function.__code__
+    given = {name: count + index for index, name in enumerate(names)}
+    places = code.co_varnames[1 : code.co_argcount][count : count + len(names)]
+    if given.keys() != set(places) or count + 1 < code.co_posonlyargcount:
+        return b""
+    return bytes([*range(count), *(given[name] for name in places)])
 
 
 def constructor_arguments(

@@ -54,6 +54,9 @@ FIELDS: dict[Code, tuple[type, ...]] = {
 }
 """What each takes; any object where it is to look itself."""
 
+_FIELDS_OF = {int(code): fields for code, fields in FIELDS.items()}
+"""The same by number, which is what comes."""
+
 ATOMIC_HEAD = len(FIELDS[Code.ATOMIC])
 """What comes before the arguments of an atomic function: its name, its digest, and their number."""
 
@@ -63,11 +66,14 @@ MORE = {Code.ATOMIC, Code.ENDED, Code.IDLE}
 
 def check_fields(code: int, values: Sequence[object]) -> None:
     """Raise ProtocolError if no member can have sent these with this operation."""
-    fields = FIELDS[Code(code)]
-    fits = len(values) >= len(fields) if code in MORE else len(values) == len(fields)
-    pairs = zip(values, fields, strict=False)
-    if not fits or any(field not in (object, type(value)) for value, field in pairs):
-        raise ProtocolError(f"{Code(code).name.lower()} of the group, with what it does not take")
+    fields = _FIELDS_OF[code]
+    if len(values) == len(fields) or (len(values) > len(fields) and code in MORE):
+        for value, field in zip(values, fields, strict=False):
+            if field is not object and type(value) is not field:
+                break
+        else:
+            return
+    raise ProtocolError(f"{Code(code).name.lower()} of the group, with what it does not take")
 
 
 def ended_ranks(values: Iterable[object]) -> set[int]:

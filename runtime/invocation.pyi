@@ -44,6 +44,7 @@ class Invoker:
         args: tuple[Any, ...],
         named: dict[str, Any],
         wanted: int = 0,
+        awaited: bool = False,
     ) -> Invocation[Any]: ...
     def call_atomic(
         self,

@@ -332,7 +332,7 @@ cdef class Invoker:
         """Ask, in the order, that `invocation` shall not run any more."""
         return False
 
-    def invoke_atomic(self, atomic, args, named, wanted=0):
+    def invoke_atomic(self, atomic, args, named, wanted=0, awaited=False):
         """Invoke an atomic function; returns the invocation."""
         raise RuntimeError("no runtime")
 

@@ -63,7 +63,7 @@ cdef class Left(Invoker):
             raise ObjectDropped(f"{replica.name!r} was ended with group.drop")
         raise fresh(self.error)
 
-    def invoke_atomic(self, atomic, args, named, wanted=0):
+    def invoke_atomic(self, atomic, args, named, wanted=0, awaited=False):
         """As of a sender; it raises."""
         raise fresh(self.error)
 

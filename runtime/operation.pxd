@@ -15,6 +15,7 @@ cdef enum:
     LOOKS = 16          # its class has invariants
 
     ARGS_MAX = 8        # arguments that are passed in an array on the stack
+    NAMES_MAX = 64      # ways to name arguments that are kept of one operation
 
 
 cdef class Operation(Method):
@@ -29,6 +30,11 @@ cdef class Operation(Method):
     cdef public int index
     cdef public object info
     cdef readonly Operation inline  # of one that runs in pop-up threads for a while: what it is else
+
+    cdef dict orders                # names of a call's arguments -> by how many have none, `order_of`; or None
+
+    cdef Py_ssize_t put_in_place(self, PyObject* const* args, Py_ssize_t count, PyObject* names,
+                                 PyObject** placed) except -2
 
     cdef inline bint fits(self, Py_ssize_t count) noexcept:
         """Whether that many positional arguments make a call."""

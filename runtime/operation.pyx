@@ -13,7 +13,7 @@ from cpython.object cimport PyObject
 from cpython.ref cimport Py_DECREF
 from libc.stdint cimport int64_t
 
-from orcalike.runtime.arguments import arity, positional
+from orcalike.runtime.arguments import arity, order_of, positional
 from orcalike.runtime.durations import seconds_of
 from orcalike.runtime.errors import GuardFalse, WindowFull
 from orcalike.runtime.guards import refuse_guard
@@ -110,6 +110,30 @@ cdef class Operation:
         bound.operation = self
         bound.timeout = NEVER
         return bound
+
+    cdef Py_ssize_t put_in_place(self, PyObject* const* args, Py_ssize_t count, PyObject* names,
+                                 PyObject** placed) except -2:
+        """Put named arguments beside the others, as if they were not named: how many there are then. -1 if that is not enough."""
+        cdef Py_ssize_t i, total = count + PyTuple_GET_SIZE(names)
+        cdef list known
+        cdef bytes order
+        if total > ARGS_MAX:
+            return -1
+        if self.orders is None:
+            self.orders = {}
+        known = self.orders.get(<object>names)
+        if known is None:
+            known = [None] * (ARGS_MAX + 1)
+            if len(self.orders) < NAMES_MAX:
+                self.orders[<object>names] = known
+        order = known[count]
+        if order is None:
+            order = known[count] = order_of(self.function, count, <object>names)
+        if len(order) != total or not self.fits(total):
+            return -1                   # if they do not fit at all, `positional` says why
+        for i in range(total):
+            placed[i] = args[<unsigned char>order[i]]
+        return total
 
     def as_popup(self):
         """The same operation, in pop-up threads for a while."""
@@ -471,14 +495,14 @@ cdef class Atomic:
 
     def nowait(self, *args, **kwargs):
         """Do not wait: returns the invocation."""
-        return self.start(args, kwargs, 0)
+        return self.start(args, kwargs, 0, False)
 
-    def start(self, args, kwargs, stable):
-        """The invocation, done when so many members have applied it."""
+    def start(self, args, kwargs, stable, awaited):
+        """The invocation, done when so many members have applied it; `awaited`: a coroutine is about to wait for it."""
         cdef Invocation invocation
         invoker, placed, named = self.place(args, kwargs)
         if invoker is not None:
-            return invoker.invoke_atomic(self, placed, named, stable)
+            return invoker.invoke_atomic(self, placed, named, stable, awaited)
         invocation = Invocation.__new__(Invocation)
         invocation.operation = self
         try:
@@ -542,9 +566,10 @@ cdef class Atomic:
 cdef object start_in_coroutine(Atomic atomic, tuple args, dict kwargs, object seconds, object stable):
     """What to await for the outcome of an atomic function, within a time limit."""
     try:
-        return coroutine_of(atomic.start(args, kwargs, stable), seconds)
+        return coroutine_of(atomic.start(args, kwargs, stable, True), seconds)
     except WindowFull:
-        return invoke_with_room(atomic.place(args, kwargs)[0], atomic, seconds, partial(atomic.start, args, kwargs, stable))
+        return invoke_with_room(atomic.place(args, kwargs)[0], atomic, seconds,
+                                partial(atomic.start, args, kwargs, stable, True))
 
 
 class BoundAtomic:
@@ -561,7 +586,7 @@ class BoundAtomic:
 
     def nowait(self, *args, **kwargs):
         """Do not wait; the limit is the caller's business then."""
-        return self.atomic.start(args, kwargs, self.stable)
+        return self.atomic.start(args, kwargs, self.stable, False)
 
     def aio(self, *args, **kwargs):
         """The same as a coroutine; the call is sent at once, or when there is room for it."""

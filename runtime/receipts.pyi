@@ -17,7 +17,7 @@ class Posting(Protocol):
     def post(self, code: int, args: tuple[object, ...], what: str, degree: int = -1) -> int: ...
 
 @type_check_only
-class Applying(Protocol):
+class Acknowledging(Protocol):
     """The runtime, as far as receipts take it; it is a layer, and acks to the one below."""
 
     @property
@@ -37,7 +37,7 @@ class PendingApply:
 class Receipts(Layer):
     """What of the order was applied here, and which invocations wait until others have applied it."""
 
-    def __init__(self, core: Core, runtime: Applying) -> None: ...
+    def __init__(self, core: Core, runtime: Acknowledging) -> None: ...
     @property
     def awaited(self) -> dict[int, list[tuple[int, int]]]: ...
     def wanted_of(self, invocation: Invocation[Any]) -> int: ...

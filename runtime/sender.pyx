@@ -24,7 +24,7 @@ from orcalike.transport.errors import StackError
 from orcalike.runtime.event_loops cimport must_not_block, refuse_loop
 from orcalike.runtime.invocation cimport UNDER_WAY, Invocation, nanoseconds
 from orcalike.runtime.local_reads cimport begin_read, catch_up, given_of, is_free, named_of, read_free
-from orcalike.runtime.operation cimport Operation
+from orcalike.runtime.operation cimport ARGS_MAX, Operation
 from orcalike.runtime.receipts cimport Receipts
 from orcalike.runtime.replica cimport CLOSED, DROPPED, FAULTY, INSISTED, LOCKED, QUEUED, SIGNALLED, Replica, refuse_nested, thread_slot
 from orcalike.runtime.room cimport EXTRA, SIMPLE_MAX, Room
@@ -72,7 +72,13 @@ cdef class Sender(UnderWay):
                                 PyObject* names, unsigned int wanted, bint waits, bint awaited):
         """Send a write, or put it into the open packet, which the caller has leave; `waits` for the outcome, or it is `awaited`."""
         cdef int degree = (<Operation>operation).degree
+        cdef PyObject* placed[ARGS_MAX]
+        cdef Py_ssize_t total
         cdef Invocation invocation
+        if names is not NULL:
+            total = (<Operation>operation).put_in_place(args, count, names, placed)
+            if total >= 0:
+                args, count, names = placed, total, NULL
         if is_refused(self, <Replica>replica):
             self.refuse(<Replica>replica)
         if degree < 0:
@@ -232,9 +238,13 @@ cdef class Sender(UnderWay):
         cdef unsigned char call[SIMPLE_MAX]
         return len(body) + EXTRA <= SIMPLE_MAX and self.pack.cast_fast(call, put_body(call, number, code, body) - call, degree)
 
-    cpdef Invocation invoke_group(self, int code, tuple args, str what, unsigned int wanted=0, int degree=-1):
-        """Invoke what the group itself does; returns the invocation. Its degree is the group's where none is given."""
+    cpdef Invocation invoke_group(self, int code, tuple args, str what, unsigned int wanted=0, int degree=-1, bint awaited=False):
+        """Invoke what the group itself does; returns the invocation, for which the caller is about to wait if it is `awaited`.
+
+        Its degree is the group's where none is given.
+        """
         cdef Invocation invocation
+        cdef bint inside, fast = False
         self.check(None)
         refuse_nested(what, False)
         if degree < 0:
@@ -248,17 +258,24 @@ cdef class Sender(UnderWay):
             self.room.wait(len(body))
             self.check(None)
         if self.history is not None:
-            invocation = self.commit_recorded(None, what, code << 1, args, body, degree, wanted, False, False)
+            invocation = self.commit_recorded(None, what, code << 1, args, body, degree, wanted, False, awaited)
         else:
             invocation = prepare(self, None, what)
-            self.commit(0, code << 1, body, degree)
-            issue(self, invocation, wanted)
-        let_leave(self, False)
+            inside = may_go_fast(self, awaited, wanted) and self.driver.try_enter(self.pack.core)
+            try:
+                fast = inside and self.put_fast(0, code << 1, body, degree)
+                if not fast:
+                    self.commit(0, code << 1, body, degree)
+                issue(self, invocation, wanted)
+            finally:
+                if inside:
+                    self.leave_core(invocation, fast, False)
+        let_leave(self, awaited)
         return invocation
 
-    def invoke_atomic(self, atomic, args, named, wanted=0):
+    def invoke_atomic(self, atomic, args, named, wanted=0, awaited=False):
         """Invoke an atomic function; returns the invocation."""
-        return self.runtime.manager.invoke_atomic(atomic, args, named, wanted)
+        return self.runtime.manager.invoke_atomic(atomic, args, named, wanted, awaited)
 
     def call_atomic(self, atomic, args, named, timeout, wanted=0):
         """Invoke an atomic function, and wait for the outcome; `timeout` in seconds."""
@@ -268,7 +285,7 @@ cdef class Sender(UnderWay):
         until = self.room.limit(self.driver, nanoseconds(timeout))
         hold()
         try:
-            invocation = self.runtime.manager.invoke_atomic(atomic, args, named, wanted)
+            invocation = self.runtime.manager.invoke_atomic(atomic, args, named, wanted, True)
             self.room.limit(self.driver, NEVER)     # before a handler calls something, while this waits
             until = NEVER if until == NEVER else max(0, until - self.driver.clock())
             outcome = self.await_outcome(invocation, until, True)
@@ -377,8 +394,15 @@ cdef class Sender(UnderWay):
                      Py_ssize_t count, PyObject* names, int64_t timeout):
         cdef Replica target = <Replica>replica
         cdef Invocation invocation
+        cdef PyObject* placed[ARGS_MAX + 1]
+        cdef Py_ssize_t total
         cdef PyObject* result
         cdef bint on_loop, tried = False
+        if names is not NULL:
+            total = (<Operation>operation).put_in_place(args + 1, count - 1, names, &placed[1])
+            if total >= 0:
+                placed[0] = args[0]
+                args, count, names = placed, total + 1, NULL
         catch_up(self, self.driver, self.pack)
         if timeout == NEVER and self.failure is None and is_free(target, <Operation>operation, count, names):
             result = read_free(target, <Operation>operation, args, count, names)

@@ -23,6 +23,7 @@ class Grouped(Protocol):
         args: tuple[Any, ...],
         named: dict[str, Any],
         wanted: int,
+        awaited: bool,
     ) -> Invocation[Any]: ...
     def send_withdrawal(self, ticket: int) -> None: ...
 

@@ -178,14 +178,19 @@ class Whole:
 
     def nowait(self) -> Invocation[None]:
         """The same, without waiting."""
+        return self._start(False)
+
+    def _start(self, awaited: bool) -> Invocation[None]:
         what = self._code.name.lower()
-        invocation: Invocation[None] = self._runtime.sender.invoke_group(self._code, (), what)
+        invocation: Invocation[None] = self._runtime.sender.invoke_group(
+            self._code, (), what, awaited=awaited
+        )
         return invocation
 
     def _call(self, timeout: Duration | None) -> _Call[None]:
         what = self._code.name.lower()
         late = f"{what} was not complete within {_text_of(timeout)}"
-        return _Call(self._runtime.sender, what, self.nowait, late)
+        return _Call(self._runtime.sender, what, partial(self._start, True), late)
 
 
 class Reset:

@@ -15,14 +15,14 @@ if TYPE_CHECKING:
     from orcalike.runtime.degrees import Counting
     from orcalike.runtime.dispatch import Runtime
     from orcalike.runtime.left import Leaving
-    from orcalike.runtime.receipts import Applying
+    from orcalike.runtime.receipts import Acknowledging
     from orcalike.runtime.room import Filling
     from orcalike.runtime.sender import Sender
     from orcalike.runtime.under_way import Sending
 
     def fits(
         runtime: Runtime, sender: Sender
-    ) -> tuple[Calling[Call], Counting, Leaving, Applying, Sending, Filling]:
+    ) -> tuple[Calling[Call], Counting, Leaving, Acknowledging, Sending, Filling]:
         """Parts that are made in Cython get what their stubs name: a type checker looks at it here."""
         return runtime, runtime, runtime, runtime, runtime, sender
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from types import FunctionType
 from typing import Any
 
@@ -12,7 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from orcalike.declare.decorators import atomic, shared, write
+import orcalike as orca
+from orcalike.declare.decorators import atomic, read, shared, write
 from orcalike.runtime.arguments import Arity, arity, constructor_arguments, positional
 from orcalike.runtime.classes import lookup_class
 
@@ -44,6 +45,27 @@ class Forms:
     def any(self, a: int, b: int = 2, /, *c: int, d: int, **e: int) -> object:
         return a, b, c, d, e
 
+    @write
+    def guarded(self, a: int, b: int = 2, c: int = 3) -> object:
+        return a, b, c
+
+    @guarded.when
+    def _(self, a: int, b: int = 2, c: int = 3) -> bool:
+        return (a, b, c) is not None
+
+    @read
+    def looked(self, a: int, b: int = 2, /, c: int = 3) -> object:
+        return a, b, c
+
+    @looked.when
+    def _(self, a: int, b: int = 2, /, c: int = 3) -> bool:
+        return (a, b, c) is not None
+
+
+@shared
+class SharedForms(Forms):
+    """The same operations of a shared object."""
+
 
 def outcome(call: Callable[[], object]) -> object:
     """What a call returns, or the words of its TypeError."""
@@ -53,11 +75,15 @@ def outcome(call: Callable[[], object]) -> object:
         return str(error)
 
 
-@pytest.mark.parametrize("name", ["none", "plain", "before", "rest", "named", "any"])
-@given(
+NAMES = ["none", "plain", "before", "rest", "named", "any"]
+calls = given(
     args=st.lists(st.integers(), max_size=4),
     kwargs=st.dictionaries(st.sampled_from("abcdz"), st.integers(), max_size=4),
 )
+
+
+@pytest.mark.parametrize("name", NAMES)
+@calls
 def test_a_moved_call_is_the_same_call(name: str, args: list[int], kwargs: dict[str, int]) -> None:
     operation = vars(Forms)[name]
     function, forms = operation.function, Forms()
@@ -68,6 +94,26 @@ def test_a_moved_call_is_the_same_call(name: str, args: list[int], kwargs: dict[
         return function(forms, *placed, **named)
 
     assert outcome(moved) == outcome(lambda: function(forms, *args, **kwargs))
+
+
+@pytest.fixture(scope="module")
+def forms() -> Iterator[SharedForms]:
+    with orca.join() as group:
+        yield group.share(SharedForms, "forms")
+
+
+@pytest.mark.parametrize("name", [*NAMES, "guarded", "looked"])
+@pytest.mark.parametrize("waits", [True, False])
+@calls
+def test_a_call_of_a_shared_object_is_the_same_call(
+    forms: SharedForms, waits: bool, name: str, args: list[int], kwargs: dict[str, int]
+) -> None:
+    operation = getattr(forms, name)
+
+    def called() -> object:
+        return operation(*args, **kwargs) if waits else operation.nowait(*args, **kwargs).result()
+
+    assert outcome(called) == outcome(lambda: getattr(Forms(), name)(*args, **kwargs))
 
 
 def test_defaults_fill_gaps_only() -> None:

@@ -37,6 +37,11 @@ class Log:
         return len(self.entries)
 
     @orca.write
+    def keep(self, *, entry: object) -> int:
+        self.entries.append(entry)
+        return len(self.entries)
+
+    @orca.write
     def refuse(self, why: str) -> None:
         raise ValueError(why)
 
@@ -149,11 +154,19 @@ async def test_nothing_holds_a_result_that_its_caller_has_let_go(group: orca.Gro
     assert [each() for each in results] == [None, None]
 
 
-def test_what_is_large_or_named_does_not(group: orca.Group) -> None:
+def test_an_argument_that_is_named_goes_past_the_layers_too(group: orca.Group, order: str) -> None:
     log = group.share(Log, "log")
     before = past(group)
     for number in range(20):
-        assert log.add(entry={"a": [number]}) == 2 * number + 1
+        assert log.add(entry={"a": [number]}) == number + 1
+    assert past(group) == before + 20 * (order == "RING")
+
+
+def test_what_is_large_or_can_only_be_named_does_not(group: orca.Group) -> None:
+    log = group.share(Log, "log")
+    before = past(group)
+    for number in range(20):
+        assert log.keep(entry=number) == 2 * number + 1
         assert log.add("x" * 5000) == 2 * number + 2
     assert past(group) == before
     with pytest.raises(TypeError, match="add"):
