@@ -7,6 +7,7 @@ from orcalike.transport.layers.pack cimport Pack
 
 cdef enum:
     SIMPLE_MAX = 512        # bytes of arguments that are written in place
+    FAST_MAX = 4096         # of arguments that may go past the layers
     EXTRA = 16              # bytes of a message beside its arguments, at the most
     WARNED = 10000000000    # ns between warnings of a group that is blocked
 

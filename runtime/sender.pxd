@@ -84,10 +84,10 @@ cdef inline Invocation prepare(Sender sender, object replica, object operation):
     return invocation
 
 
-cdef inline unsigned char* put_call(unsigned char* p, Replica replica, Operation operation, PyObject* const* args,
-                                    Py_ssize_t count) noexcept:
-    """Marshal a call of simple arguments into `SIMPLE_MAX` bytes; where it ends, or NULL if it has others."""
-    cdef unsigned char* stop = p + SIMPLE_MAX
+cdef inline unsigned char* put_call(unsigned char* p, Py_ssize_t room, Replica replica, Operation operation,
+                                    PyObject* const* args, Py_ssize_t count) noexcept:
+    """Marshal a call of simple arguments into so many bytes, which are enough for its head; where it ends, or NULL if it has others."""
+    cdef unsigned char* stop = p + room
     cdef Py_ssize_t i
     p = put_varint(p, replica.number)
     p = put_varint(p, <uint32_t>operation.index << 1)

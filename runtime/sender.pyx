@@ -27,7 +27,7 @@ from orcalike.runtime.local_reads cimport begin_read, catch_up, given_of, is_fre
 from orcalike.runtime.operation cimport ARGS_MAX, Operation
 from orcalike.runtime.receipts cimport Receipts
 from orcalike.runtime.replica cimport CLOSED, DROPPED, FAULTY, INSISTED, LOCKED, QUEUED, SIGNALLED, Replica, refuse_nested, thread_slot
-from orcalike.runtime.room cimport EXTRA, SIMPLE_MAX, Room
+from orcalike.runtime.room cimport EXTRA, FAST_MAX, SIMPLE_MAX, Room
 from orcalike.runtime.task cimport hand_on
 from orcalike.runtime.under_way cimport UnderWay
 from orcalike.transport.drivers.deferral cimport drop, drop_later, hold
@@ -107,14 +107,14 @@ cdef class Sender(UnderWay):
     cdef bint cast_fast(self, Invocation invocation, Replica replica, Operation operation, PyObject* const* args,
                         Py_ssize_t count, unsigned char degree, bint waits) except -1:
         """Send a call of plain arguments from the core: into the order, where it runs at once (transport/fast.pyx), or into the packet."""
-        cdef unsigned char call[SIMPLE_MAX]
-        cdef unsigned char* stop = put_call(call, replica, operation, args, count) if operation.fits(count) else NULL
+        cdef unsigned char call[FAST_MAX]
+        cdef unsigned char* stop = put_call(call, FAST_MAX, replica, operation, args, count) if operation.fits(count) else NULL
         cdef bint fast = False, sent = False
         if stop is NULL or not self.driver.try_enter(self.pack.core):
             return False
         try:
             fast = sent = self.pack.cast_fast(call, stop - call, degree)
-            if not sent and not is_refused(self, replica) and not self.pack.is_full():
+            if not sent and stop - call <= SIMPLE_MAX and not is_refused(self, replica) and not self.pack.is_full():
                 self.pack.put(call, stop - call, degree)
                 sent = True             # before the core is left, as its thread may not come back from that soon
             if sent:
@@ -162,7 +162,7 @@ cdef class Sender(UnderWay):
         """Marshal a call into the open packet; simple arguments in place."""
         cdef unsigned char* p
         if names is NULL and operation.fits(count) and not (degree and self.pack.mixes(degree)):
-            p = put_call(self.pack.reserve(SIMPLE_MAX), replica, operation, args, count)
+            p = put_call(self.pack.reserve(SIMPLE_MAX), SIMPLE_MAX, replica, operation, args, count)
             if p is not NULL:
                 if degree:
                     self.pack.raise_degree(degree)
@@ -235,8 +235,8 @@ cdef class Sender(UnderWay):
 
     cdef bint put_fast(self, uint32_t number, uint32_t code, bytes body, unsigned char degree) except -1:
         """Put one message right into the order, if it is small and nothing is before it; `leave_core` comes next."""
-        cdef unsigned char call[SIMPLE_MAX]
-        return len(body) + EXTRA <= SIMPLE_MAX and self.pack.cast_fast(call, put_body(call, number, code, body) - call, degree)
+        cdef unsigned char call[FAST_MAX]
+        return len(body) + EXTRA <= FAST_MAX and self.pack.cast_fast(call, put_body(call, number, code, body) - call, degree)
 
     cpdef Invocation invoke_group(self, int code, tuple args, str what, unsigned int wanted=0, int degree=-1, bint awaited=False):
         """Invoke what the group itself does; returns the invocation, for which the caller is about to wait if it is `awaited`.

@@ -154,12 +154,14 @@ async def test_nothing_holds_a_result_that_its_caller_has_let_go(group: orca.Gro
     assert [each() for each in results] == [None, None]
 
 
-def test_an_argument_that_is_named_goes_past_the_layers_too(group: orca.Group, order: str) -> None:
+def test_what_is_named_or_not_small_goes_past_the_layers_too(group: orca.Group, order: str) -> None:
     log = group.share(Log, "log")
     before = past(group)
     for number in range(20):
-        assert log.add(entry={"a": [number]}) == number + 1
-    assert past(group) == before + 20 * (order == "RING")
+        assert log.add(entry={"a": [number]}) == 2 * number + 1
+        assert log.add("x" * 3000) == 2 * number + 2
+    assert past(group) == before + 40 * (order == "RING")
+    assert log.all()[-2:] == [{"a": [19]}, "x" * 3000]
 
 
 def test_what_is_large_or_can_only_be_named_does_not(group: orca.Group) -> None:
