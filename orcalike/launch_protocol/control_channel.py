@@ -24,6 +24,7 @@ from orcalike.launch_protocol.control_lines import (
     IsMember,
     Joining,
     Lacks,
+    Leaving,
     Left,
     Make,
     Role,
@@ -192,6 +193,11 @@ def report_joining(group: str, incarnation: int) -> None:
     """This process asks to be let into the group as this member, or makes the group."""
     _sent.pop(group, None)
     _send(Joining(group, incarnation))
+
+
+def report_leaving(group: str) -> None:
+    """This process leaves the group, and is out of it soon; it may be called again."""
+    _send_once(Leaving(group))
 
 
 def report_left(group: str) -> None:

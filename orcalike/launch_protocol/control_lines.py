@@ -15,6 +15,7 @@ The launcher gives each rank and the witness one socket, on which lines come and
 | to the launcher | |
 | --- | --- |
 | `joining GROUP INCARNATION` | `Joining`: this process asks to be let into a group, or makes it |
+| `leaving GROUP` | `Leaving`: it leaves this group, and is out of it soon, whatever becomes of the group |
 | `left GROUP` | `Left`: it is in this group no more, and joins it no more either |
 | `unblocked GROUP` | `Unblocked`: it has installed a primary view |
 | `sequencer GROUP` | `Sequencer`: it has installed one in which it orders |
@@ -102,6 +103,12 @@ class Joining(Record):
     incarnation: int
 
 
+class Leaving(Record):
+    """This process leaves the group, and is out of it soon, whatever becomes of the group."""
+
+    group: str
+
+
 class Left(Record):
     """This process has left the group, or does not join it any more."""
 
@@ -160,7 +167,7 @@ class Described(Record):
 
 ToProcess: TypeAlias = Ended | Make | Died | Gone | Cut | Heal | Describe
 ToLauncher: TypeAlias = (
-    Joining | Left | Unblocked | Sequencer | SharedOrder | Blocked | Lacks | Described
+    Joining | Leaving | Left | Unblocked | Sequencer | SharedOrder | Blocked | Lacks | Described
 )
 
 
@@ -183,6 +190,8 @@ def encode(report: ToProcess | ToLauncher | IsMember) -> str:
             return f"describe {number}{' objects' if objects else ''}"
         case Joining(group, incarnation):
             return f"joining {quoted(group)} {incarnation}"
+        case Leaving(group):
+            return f"leaving {quoted(group)}"
         case Left(group):
             return f"left {quoted(group)}"
         case IsMember(incarnation):
@@ -230,6 +239,8 @@ def parse_for_launcher(line: str) -> ToLauncher | None:
     match line.split(maxsplit=3):
         case ["joining", group, incarnation] if _is_number(incarnation):
             return Joining(unquoted(group), int(incarnation))
+        case ["leaving", group]:
+            return Leaving(unquoted(group))
         case ["left", group]:
             return Left(unquoted(group))
         case ["unblocked", group]:

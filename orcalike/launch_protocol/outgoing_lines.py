@@ -11,7 +11,14 @@ import select
 import threading
 from collections.abc import Callable
 
-from orcalike.launch_protocol.control_lines import LINE_MAX, Described, Joining, ToLauncher, encode
+from orcalike.launch_protocol.control_lines import (
+    LINE_MAX,
+    Described,
+    Joining,
+    Leaving,
+    ToLauncher,
+    encode,
+)
 from orcalike.transport.drivers.deferral import OwnThread
 
 WAITING_MAX = 4096
@@ -21,7 +28,7 @@ WAITING_MAX = 4096
 class OutgoingLines:
     """The reports of this process by the descriptor that `descriptor()` gives, None if it has none any more.
 
-    Of how a group stands the last report waits, and of members that join each. The answer to a question does not
+    Of how a group stands the last report waits; of members that join or leave each. The answer to a question does not
     wait: it is of no use later.
     """
 
@@ -44,7 +51,7 @@ class OutgoingLines:
                 if not self._waiting and not self._rest:
                     self._write(data)
             else:
-                key = data if isinstance(report, Joining) else report.group
+                key = data if isinstance(report, (Joining, Leaving)) else report.group
                 self._waiting.pop(key, None)
                 self._waiting[key] = data
                 if len(self._waiting) > WAITING_MAX:

@@ -17,6 +17,7 @@ from orcalike.launch_protocol.control_lines import (
     Described,
     Joining,
     Lacks,
+    Leaving,
     Left,
     Role,
     Sequencer,
@@ -49,7 +50,7 @@ def names_of(roles: Collection[Role]) -> str:
 class Place(Record):
     """How one process stands in one group, by its own word."""
 
-    state: Literal["joining", "in", "blocked", "lacking"]
+    state: Literal["joining", "in", "blocked", "lacking", "leaving"]
     #: Where it is blocked: the members that it misses, by incarnation.
     missing: tuple[tuple[int, Role], ...] = ()
     rule: str = ""
@@ -105,6 +106,9 @@ class Groups:
                 mine = self._incarnations.setdefault(role, set())
                 if len(mine) < NAMES_MAX:
                     mine.add(incarnation)
+            case Leaving(group):
+                if (found := self.by_name.get(group)) and role in found.places:
+                    found.places[role] = Place("leaving")
             case Left(group):
                 self._leave(role, group)
             case Unblocked(group):
@@ -128,9 +132,11 @@ class Groups:
         if name not in self.by_name and len(self.by_name) >= NAMES_MAX:
             return
         group = self.by_name.setdefault(name, Group())
-        group.places[role] = place
         group.formed = group.formed or place.state != "joining"
         group.is_left = False
+        before = group.places.get(role)
+        if before is None or before.state != "leaving" or place.state == "joining":
+            group.places[role] = place  # one that leaves does so whatever becomes of the group
 
     def _leave(self, role: Role, name: str) -> None:
         """A process is in that group no more: it is not asked for it, and orders there no more."""
@@ -182,7 +188,7 @@ class Groups:
 
         So it is if each of them waits for it, and no process can let them go on: none is in a
         view of it, and all members that are missed have died; or those that are in a view wait for
-        more members than there are ranks.
+        more members than there are ranks. One that leaves it waits for none: it is out of it soon.
         """
         for name, group in self.by_name.items():
             stuck = ranks and all(rank in group.places for rank in ranks)

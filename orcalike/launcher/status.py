@@ -238,7 +238,13 @@ def _member(role: Role, place: Place, found: Description | None, furthest: int) 
     }
 
 
-_STATES = {"in": "member", "joining": "joining", "blocked": "blocked", "lacking": "waits"}
+_STATES = {
+    "in": "member",
+    "joining": "joining",
+    "blocked": "blocked",
+    "lacking": "waits",
+    "leaving": "leaving",
+}
 
 
 def _role(role: Role) -> int | str:

@@ -75,6 +75,10 @@ class LauncherLink:
         control_channel.forget(self._network_cut)
         control_channel.forget(self._asked)
 
+    def leaving(self) -> None:
+        """This process leaves the group."""
+        control_channel.report_leaving(self._group)
+
     def leave(self) -> None:
         """Take no more reports, and report that this process is in the group no more."""
         self.forget()

@@ -30,6 +30,7 @@ class OwnCalls:
 
     def wait(self) -> None:
         """Wait until what this member has invoked is ordered and applied, if it can be."""
+        self._session.report_leaving()
         try:
             fence: Invocation[None] | None = None
             timer = StuckTimer(self._is_stuck)
@@ -46,6 +47,7 @@ class OwnCalls:
         """The same, on the event loop."""
         import asyncio  # not at the top: only coroutines need it, and it takes long
 
+        self._session.report_leaving()
         try:
             sender = self._runtime.sender
             fence = asyncio.ensure_future(await_with_room(sender, "fence", self._fence))

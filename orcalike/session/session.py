@@ -156,10 +156,16 @@ class Session:
 
     # Leaving.
 
+    def report_leaving(self) -> None:
+        """Have the launcher know that this member is out of the group soon, whatever its calls wait for."""
+        if self.line is not None:
+            self.line.leaving()
+
     @held
     def leave(self, within: float = LEAVE_WITHIN) -> None:
         """Leave the group and close; never raises, never takes longer than twice `within` and two seconds."""
         try:
+            self.report_leaving()
             if self._can_leave():
                 if not self.pump.call_within(within, self.stack.leave):
                     self._say_left(f"an operation has not ended within {within:g} s")
@@ -173,6 +179,7 @@ class Session:
     async def leave_on_loop(self, within: float = LEAVE_WITHIN) -> None:
         """Leave the group and close, on the event loop."""
         try:
+            self.report_leaving()
             if self._can_leave():
                 self.pump.call(self.stack.leave)
                 if not await self.waiting.wait_on_loop(self.is_out, within, "leave"):

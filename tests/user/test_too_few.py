@@ -69,6 +69,20 @@ def test_the_last_of_two_ends_with_74(cli: Cli, how: str, sequencer: str) -> Non
     assert f"more members than there are ranks left: {rule}" in errors.splitlines()[-1]
 
 
+def test_a_rank_that_leaves_is_not_blocked_for_good(cli: Cli) -> None:
+    """Leaving takes as long as it may, since a call of another thread waits for members that have left."""
+    then = """
+        import threading
+        threading.Thread(target=lambda: counter.add(100), daemon=True).start()
+        group.close()
+        print("has left", flush=True)
+"""
+    code, said, errors = run(cli, "gone", "--sequencer", "rank", then=then.strip())
+    assert code == 0, errors
+    assert "has left" in said
+    assert "the group 'default' was left with calls under way" in said
+
+
 def test_reset_goes_on_with_what_there_is(cli: Cli) -> None:
     """Nothing is lost by it, and what waited goes on; what was not sent never runs."""
     then = """

@@ -128,6 +128,42 @@ def test_a_member_that_knows_of_all_the_ends_misses_none() -> None:
     assert groups.loss([0]) is None
 
 
+@pytest.mark.parametrize("line", ["blocked default 2:1 the rule", "lacks default 2 the rule"])
+def test_a_rank_that_leaves_waits_for_none(line: str) -> None:
+    """It is out of the group soon; what it reports of the group meanwhile says nothing else."""
+    groups = group_of(0, 1)
+    groups.end(1)
+    groups.receive(0, line)
+    assert groups.loss([0]) is not None
+    groups.receive(0, "leaving default")
+    groups.receive(0, "unblocked default")
+    groups.receive(0, line)
+    assert groups.loss([0]) is None
+    assert groups.by_name["default"].places[0].state == "leaving"
+    groups.receive(0, "joining default 77")  # again, and all that were in it have ended, or left
+    assert groups.loss([0]) is not None
+
+
+def test_nor_do_the_others_look_stuck_before_it_has_left() -> None:
+    groups = group_of(0, 1, 2)
+    groups.end(1)
+    groups.receive(0, "leaving default")
+    groups.receive(2, "lacks default 3 the rule")
+    assert groups.loss([0, 2]) is None
+    groups.receive(0, "left default")
+    groups.end(0)
+    assert groups.loss([2]) is not None
+
+
+def test_a_process_that_leaves_and_never_joined_makes_no_group() -> None:
+    groups = Groups()
+    groups.receive(0, "leaving default")
+    assert groups.by_name == {}
+    groups.receive(0, "joining default 7")
+    groups.receive(0, "leaving default")
+    assert groups.formed == []
+
+
 def test_no_rank_no_loss() -> None:
     groups = group_of(WITNESS, 0)
     groups.end(0)
