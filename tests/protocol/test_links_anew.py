@@ -209,6 +209,70 @@ def test_a_link_that_the_driver_makes_anew_loses_nothing(notices: str) -> None:
     assert not [line for line in network.lines() if "problem" in line or "failed" in line]
 
 
+def links_between(network: ManualNetwork, one: str, other: str) -> int:
+    """How many links stand between the two."""
+    return sum(far is not None and far[0].name == other for far in network.endpoints[one].links)
+
+
+def test_a_process_that_does_not_greet_is_asked_by_one_link() -> None:
+    """It is stopped, or just starting: what it is asked again waits for its greeting."""
+    network = ManualNetwork()
+    network.form("a")
+    network.add("b")
+    network.join("b", "a")
+    pass_time(network, 20_000 * MS)
+    assert links_between(network, "b", "a") == 1
+    network.stabilize()
+    assert members(network, "b") == "a b"
+    assert links_between(network, "b", "a") == 1
+
+
+def test_each_of_two_members_makes_one_link_at_the_most() -> None:
+    """Both have lost it, and neither gets the greeting of the other one for long."""
+    network = ManualNetwork()
+    network.form("a b c")
+    network.break_links("a", "b")
+    pass_time(network, 20_000 * MS)
+    assert 1 <= links_between(network, "a", "b") <= 2
+    recover(network)
+    assert members(network, "a") == members(network, "b") == "a b c"
+
+
+@pytest.mark.parametrize("frames", [0, 1])
+def test_a_link_that_breaks_before_the_other_end_has_greeted_is_made_again(frames: int) -> None:
+    """Nothing of it comes to the end that has made it, which sees it by sending something."""
+    network = ManualNetwork()
+    network.form("a")
+    network.add("b")
+    network.join("b", "a")
+    network.deliver("b", "a", frames)
+    network.lose_end("a", "b")
+    recover(network)
+    assert members(network, "b") == "a b"
+
+
+def test_a_link_that_breaks_each_time_does_not_keep_the_group_busy() -> None:
+    """One of the two has no descriptors for it, say: it is made after pauses that grow, however many views there are."""
+    network = ManualNetwork()
+    network.form("a b c")
+    first = view_number(network, "a")
+    for _ in range(1000):
+        network.stabilize()
+        network.break_links("b", "c")
+        pass_time(network, 20 * MS)
+    assert view_number(network, "a") - first <= 60
+    recover(network)
+    assert links_between(network, "b", "c") >= 1
+    assert {members(network, name) for name in "abc"} == {"a b c"}
+
+
+def view_number(network: ManualNetwork, name: str) -> int:
+    """The number of the view that `name` has installed."""
+    view = network[name].installed
+    assert view is not None
+    return view.number
+
+
 def test_messages_to_an_address_are_for_the_endpoint_that_is_there() -> None:
     """d joins from the address of a member that died; the word that it is in waits for a link."""
     network = ManualNetwork()

@@ -21,7 +21,9 @@ cdef class Peer:
     cdef readonly int position             # in the view, or -1
     cdef readonly bint greeted          # once, on this link or an earlier one
     cdef readonly bint replaced         # another endpoint has its address now
-    cdef bint connecting                # a link was asked for, and there is no word of it yet
+    cdef bint connecting                # a link was asked for, and the other end has not greeted on it yet
+    cdef bint probed                    # that link was: it goes down if it does not stand
+    cdef bint broke                     # a link to it broke, or could not be made, and links are missing since
     cdef list queue                     # messages that wait for the link
     cdef Py_ssize_t queued
     cdef readonly bint missed           # what was sent to it in this view was given up

@@ -7,11 +7,13 @@ goes to all others of the view: the sender has the message already. Any size to 
 COM runs no protocol but a greeting: the first frame of each link says which group, which
 endpoint and which incarnation speaks. The driver makes the links: `out.connects` names the
 addresses that one is wanted to. What is sent to a peer whose link is not up yet waits for it,
-within a bound: beyond that it is lost, as if a link had broken. Of two links to one peer, the first
-that greets carries all that is sent there, and is tried when the second greets: the peer may have
-lost it. A link to a member of the view that went down is made again, with growing pauses; what was
-under way on it is lost, and the layers above are notified. A link to an endpoint that MBRSHIP seeks
-is made again, too.
+within a bound: beyond that it is lost, as if a link had broken. Where the peer has not greeted yet
+no other link is made, and the one that there is is tried. Each of two peers may make one at the same
+moment, and both stay: to close one without losing what is under way would hold up all that is sent
+there until the other end has answered. The first that greets carries all that is sent there, and is
+tried when the second greets: the peer may have lost it. A link to a member of the view that went down
+is made again, with growing pauses; what was under way on it is lost, and the layers above are
+notified. A link to an endpoint that MBRSHIP seeks is made again, too.
 
 A frame is  length of the rest (4) | magic | version | kind | 0 | body.  Nothing of it is believed
 before length, magic, version and kind are checked, and nothing but a greeting from a non-member.
@@ -138,8 +140,7 @@ cdef class Com(Layer):
         while len(self.links) <= link:
             self.links.append(None)
             self.greeted.append(None)
-        peer = self.links[link] = self.peer(address) if address else Peer("")
-        peer.connecting = False
+        self.links[link] = self.peer(address) if address else Peer("")
         self.greeted[link] = None
         self.say_hello(link)
 
@@ -164,6 +165,11 @@ cdef class Com(Layer):
             return
         greeted = self.greeted[link] is not None
         self.links[link] = self.greeted[link] = None
+        if not greeted:
+            peer.connecting = False
+            if peer.probed and peer.link < 0:   # nothing was sent by it: messages go by the next one
+                self.want(peer)
+                return
         if peer.link == link or peer.link < 0:
             peer.link = self.other_link(peer)
             peer.give_up()
@@ -171,6 +177,7 @@ cdef class Com(Layer):
             del self.peers[peer.address]    # it greets again when it comes back, or is contacted now
         if greeted or peer.address:
             self.above.up_problem(peer, why)
+        peer.broke = peer.link < 0
         if peer.link < 0 and (peer.position >= 0 or self.sought):
             self.retry()
 
@@ -201,8 +208,11 @@ cdef class Com(Layer):
                 self.want(self.peer(member.address))
         if missing:
             self.retry()
-        else:
-            self.pause = PAUSE_LEAST
+            return
+        self.pause = PAUSE_LEAST
+        for peer in self.by_position:
+            if peer is not None:
+                peer.broke = False
 
     def seek(self, tuple members):
         """Make links to these endpoints outside of the view, and no others, until they stand."""
@@ -224,6 +234,7 @@ cdef class Com(Layer):
         if peer is None:
             return
         peer.connecting = False
+        peer.broke = True
         if peer.link < 0:
             peer.give_up()
             if peer.position < 0:
@@ -279,6 +290,7 @@ cdef class Com(Layer):
         except ProtocolError as error:
             self.refuse(link, str(error))
             return
+        peer.connecting = False
         known = self.known(address or f"link:{link}:{incarnation}", incarnation)
         if known is not peer:
             if peer.link < 0:
@@ -302,7 +314,6 @@ cdef class Com(Layer):
                 position = self.installed.position(incarnation)
                 if position >= 0 and self.by_position[position] is peer:
                     peer.position = position
-                    self.pause = PAUSE_LEAST
             for kind, message in peer.queue:
                 self.transmit(link, message, kind)
             peer.queue, peer.queued = [], 0
@@ -330,7 +341,8 @@ cdef class Com(Layer):
     cpdef view(self, object view):
         """Links and positions follow the view; the younger of two members makes the link.
 
-        The older one makes it if none stands after a pause: the younger may believe that one does.
+        The older one makes it if none stands after a pause: the younger may believe that one does. A link that broke,
+        or could not be made, is made after a pause, too: views may come as often as it breaks.
         """
         cdef Peer peer
         cdef bint missing = False
@@ -351,13 +363,13 @@ cdef class Com(Layer):
             self.by_position.append(peer)
             if peer.link < 0:
                 missing = True
-                if position < mine:
+                if position < mine and not peer.broke:
                     self.want(peer)
         # To the others nothing leads, and messages that wait for them are of views that they are out of.
         self.peers = {address: peer for address, peer in self.peers.items()
                       if peer.position >= 0 or peer.link >= 0 or peer.connecting}
-        self.pause = PAUSE_OLDER if missing else PAUSE_LEAST
         if missing:
+            self.pause = max(self.pause, PAUSE_OLDER)
             self.retry()
 
     def member(self, member):
@@ -375,6 +387,10 @@ cdef class Com(Layer):
                     peer.queue = before.take_contacts()
                     peer.queued = sum([(<Message>message).size() for _, message in peer.queue])
                     peer.connecting, before.connecting = before.connecting, False
+                    peer.probed = before.probed
+                    for link, other in enumerate(self.links):
+                        if other is before:     # one on which the other end has not greeted
+                            self.links[link] = peer
         return peer
 
     cpdef cast(self, Message message):
@@ -449,8 +465,14 @@ cdef class Com(Layer):
         return peer
 
     cdef want(self, Peer peer):
-        if not peer.connecting and not peer.address.startswith("link:"):
-            peer.connecting = True
+        """Make a link, or, if one was made on which the other end has not greeted, see whether that stands."""
+        if peer.connecting:
+            for link, other in enumerate(self.links):
+                if other is peer and self.greeted[link] is None:
+                    peer.probed = True
+                    self.say_hello(link)
+        elif not peer.address.startswith("link:"):
+            peer.connecting, peer.probed = True, False
             self.core.out.connects.append(peer.address)
 
     cdef int keep(self, Peer peer, Message frame, int kind) except -1:
