@@ -8,7 +8,7 @@ from orcalike.transport.layers.com import greeting_of
 
 from orcalike.transport.drivers.channel cimport Channel
 from orcalike.transport.drivers.epoll_set cimport EPOLLIN
-from orcalike.transport.drivers.links cimport Links
+from orcalike.transport.drivers.links cimport LOOK, Links, check_room
 from orcalike.transport.stack cimport Stack
 
 
@@ -37,6 +37,7 @@ cdef int adopt(Links links, Channel channel, object sock, bytes greeting) except
     group, address, _ = greeting_of(greeting)
     try:
         links.own_process(sock)
+        check_room(sock, LOOK)
         channel.link = links.epoll.add(sock.fileno(), channel, EPOLLIN)
     except (OSError, OrcalikeError) as error:
         links.complain(logging.WARNING, f"a connection was refused: {error}")

@@ -65,4 +65,5 @@ cdef class Channel:
     cdef Message next_frame(self)
 
 
+cdef bint has_room(int fd, int count) noexcept
 cdef ssize_t send_along(int fd, iovec* vector, Py_ssize_t count, int* gives) noexcept

@@ -329,14 +329,12 @@ cdef bint is_of_proc(int fd) noexcept:
 
 
 cdef bint has_room(int fd, int count) noexcept:
-    """Whether this process can have so many descriptors more, one or two; `errno` says why not."""
+    """Whether this process can have so many descriptors more, a few; `errno` says why not."""
     cdef int first = fcntl(fd, F_DUPFD_CLOEXEC, 0)
-    cdef int second = fcntl(fd, F_DUPFD_CLOEXEC, 0) if first >= 0 and count > 1 else first
-    if second != first and second >= 0:
-        close(second)
+    cdef bint found = first >= 0 and (count == 1 or has_room(fd, count - 1))
     if first >= 0:
         close(first)                # which leaves errno as it is
-    return second >= 0
+    return found
 
 
 cdef ssize_t send_along(int fd, iovec* vector, Py_ssize_t count, int* gives) noexcept:

@@ -18,6 +18,13 @@ cdef extern from "Python.h":        # each input looks at all stacks: no iterato
     PyObject* PyList_GET_ITEM(PyObject*, Py_ssize_t) noexcept
 
 
+cdef enum:
+    LOOK = 1        # a descriptor, to see whose process it is that a peer passes
+
+
+cdef int check_room(object sock, int count) except -1
+
+
 cdef class Links(Driver):
     cdef Listener listener          # what accepts connections, for other pumps perhaps, too; or None
     cdef bint owns_listener         # it is closed with this

@@ -8,9 +8,11 @@ The caller runs in the stacks: the pump sees to it that it is one thread at a ti
 """
 
 from cpython.object cimport PyObject
+from libc.errno cimport errno
 from libc.stdint cimport int64_t, uint64_t
 
 import logging
+import os
 import socket
 
 from orcalike.transport.drivers import handed_over, near_road, sockets
@@ -20,7 +22,7 @@ from orcalike.transport.drivers.peer_processes import LATE_MAX, PeerProcesses
 from orcalike.transport.drivers.pidfd import OwnProcess, Process
 from orcalike.transport.errors import NOT_PROVED, AuthenticationError, OrcalikeError
 
-from orcalike.transport.drivers.channel cimport CLOSED, Channel
+from orcalike.transport.drivers.channel cimport CLOSED, Channel, has_room
 from orcalike.transport.drivers.driver cimport Driver
 from orcalike.transport.drivers.epoll_set cimport EPOLLIN, EpollSet
 from orcalike.transport.drivers.heartbeat cimport Heartbeat
@@ -41,6 +43,7 @@ cdef extern from "<unistd.h>" nogil:
 
 cdef enum:
     PUMPS_SLOTS = 2             # the first are the pump's own
+    PASSED = 2                  # descriptors that a peer passes by a Unix socket
     UNREAD_MAX = 1048576        # bytes that wait for a non-member to read them
     UNREAD_BY_MEMBER_MAX = 134217728    # for a member: more than what the layers send ahead
 
@@ -52,6 +55,13 @@ CUT_OFF = "this process is cut off from it"
 cdef inline bint is_refused(Channel channel) except -1:
     """Whether its stack wants it closed."""
     return bool(channel.stack.out.closes) and channel.link in channel.stack.out.closes
+
+
+cdef int check_room(object sock, int count) except -1:
+    """Raise OSError if there is no room for so many descriptors: no greeting goes by such a connection, which would end at once."""
+    if sock.family == socket.AF_UNIX and not has_room(sock.fileno(), count):
+        raise OSError(errno, os.strerror(errno))
+    return 0
 
 
 cdef class Links(Driver):
@@ -144,6 +154,7 @@ cdef class Links(Driver):
         keys = self.keys if address.startswith("tcp:") else None
         try:
             channel = make_channel(sock.fileno(), self.own_process(sock), keys, True)
+            check_room(sock, PASSED + LOOK)
             channel.link = self.epoll.add(sock.fileno(), channel, EPOLLIN | EPOLLOUT)
         except (OSError, OrcalikeError) as error:
             sock.close()

@@ -66,6 +66,24 @@ def test_a_connection_whose_descriptors_are_cut_off_is_closed_and_brings_them_ag
         end.until(lambda: watched() == before + 1)
 
 
+@pytest.mark.parametrize(("free", "greets"), [(1, False), (2, False), (3, False), (4, True)])
+def test_a_connection_is_made_only_with_room_for_what_the_other_end_passes(
+    make_end: Ends, tmp_path: Path, free: int, greets: bool
+) -> None:
+    """Else it would end when that comes: to the other end a link that stands, and breaks at once."""
+    own = make_end(f"unix:{tmp_path}/own")
+    with socket.socket(socket.AF_UNIX) as listener, connected(own):  # so it knows its own process
+        listener.bind(str(tmp_path / "there"))
+        listener.listen()
+        with without_descriptors(free):
+            own.join(f"unix:{tmp_path}/there")
+            for _ in range(20):
+                own.pump.handle()
+        there, _ = listener.accept()
+        with there:
+            assert bool(there.recv(4096)) is greets
+
+
 def test_with_room_for_what_comes_along_but_none_to_look_at_it_the_same(
     end: End, tmp_path: Path, own: OwnProcess
 ) -> None:
