@@ -21,6 +21,7 @@ from orcalike.launch_protocol.control_lines import (
     Ended,
     Gone,
     Heal,
+    Hosts,
     IsMember,
     Joining,
     Lacks,
@@ -263,6 +264,11 @@ def report_lacking(group: str, needed: int, rule: str) -> None:
     When all that is left of a program waits like this, and no more can come, the launcher ends it.
     """
     _send_once(Lacks(group, needed, rule))
+
+
+def report_hosts(group: str, number: int) -> None:
+    """This process has started so many that run, and are members of the group, or are to be."""
+    _send(Hosts(group, number))
 
 
 def report_state(described: Described) -> None:

@@ -22,6 +22,7 @@ The launcher gives each rank and the witness one socket, on which lines come and
 | `shared-order GROUP` | `SharedOrder`: it has installed one whose order is in shared memory |
 | `blocked GROUP INCARNATION:RANK,INCARNATION:w RULE` | `Blocked`: it can install none without these members |
 | `lacks GROUP NUMBER RULE` | `Lacks`: it waits until so many members with replicas are in its view |
+| `hosts GROUP NUMBER` | `Hosts`: it runs so many processes that are members of the group, or are to be |
 | `described NUMBER GROUP JSON` | `Described`: how a group stands here (`descriptions`) |
 
 | to the launcher, by what a rank has started, on the rank's socket | |
@@ -156,6 +157,13 @@ class Lacks(Record):
     rule: str
 
 
+class Hosts(Record):
+    """This process has started so many that run, and are members of the group, or are to be."""
+
+    group: str
+    number: int
+
+
 class Described(Record):
     """How a group stands at this process."""
 
@@ -167,7 +175,16 @@ class Described(Record):
 
 ToProcess: TypeAlias = Ended | Make | Died | Gone | Cut | Heal | Describe
 ToLauncher: TypeAlias = (
-    Joining | Leaving | Left | Unblocked | Sequencer | SharedOrder | Blocked | Lacks | Described
+    Joining
+    | Leaving
+    | Left
+    | Unblocked
+    | Sequencer
+    | SharedOrder
+    | Blocked
+    | Lacks
+    | Hosts
+    | Described
 )
 
 
@@ -207,6 +224,8 @@ def encode(report: ToProcess | ToLauncher | IsMember) -> str:
             return f"blocked {quoted(group)} {members or '-'} {_one_line(rule)}"
         case Lacks(group, needed, rule):
             return f"lacks {quoted(group)} {needed} {_one_line(rule)}"
+        case Hosts(group, number):
+            return f"hosts {quoted(group)} {number}"
         case Described(number, group, description):
             return f"described {number} {quoted(group)} {descriptions.encode(description)}"
 
@@ -254,6 +273,8 @@ def parse_for_launcher(line: str) -> ToLauncher | None:
             return None if missing is None else Blocked(unquoted(group), missing, "".join(rule))
         case ["lacks", group, needed, *rule] if _is_number(needed):
             return Lacks(unquoted(group), int(needed), "".join(rule))
+        case ["hosts", group, number] if _is_number(number):
+            return Hosts(unquoted(group), int(number))
         case ["described", number, group, text] if _is_number(number):
             description = descriptions.parse(text)
             return Described(int(number), unquoted(group), description) if description else None

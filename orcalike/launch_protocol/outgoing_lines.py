@@ -14,6 +14,7 @@ from collections.abc import Callable
 from orcalike.launch_protocol.control_lines import (
     LINE_MAX,
     Described,
+    Hosts,
     Joining,
     Leaving,
     ToLauncher,
@@ -28,7 +29,7 @@ WAITING_MAX = 4096
 class OutgoingLines:
     """The reports of this process by the descriptor that `descriptor()` gives, None if it has none any more.
 
-    Of how a group stands the last report waits; of members that join or leave each. The answer to a question does not
+    Of how a group stands the last report waits, and of how many processes this one hosts; of members that join or leave each. The answer to a question does not
     wait: it is of no use later.
     """
 
@@ -51,7 +52,7 @@ class OutgoingLines:
                 if not self._waiting and not self._rest:
                     self._write(data)
             else:
-                key = data if isinstance(report, (Joining, Leaving)) else report.group
+                key = _key(report, data)
                 self._waiting.pop(key, None)
                 self._waiting[key] = data
                 if len(self._waiting) > WAITING_MAX:
@@ -93,3 +94,13 @@ class OutgoingLines:
             self._rest = b""
             self._waiting.clear()
         return True
+
+
+def _key(report: ToLauncher, data: bytes) -> object:
+    """What is the same for reports of which the last one says it all."""
+    match report:
+        case Joining() | Leaving():
+            return data
+        case Hosts(group):
+            return Hosts, group
+    return report.group

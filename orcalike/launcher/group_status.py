@@ -15,6 +15,7 @@ from typing import Literal
 from orcalike.launch_protocol.control_lines import (
     Blocked,
     Described,
+    Hosts,
     Joining,
     Lacks,
     Leaving,
@@ -74,6 +75,8 @@ class Group:
     shares_memory: bool = False
     #: Whether all that were in it have left it, and none has ended in it.
     is_left: bool = False
+    #: How many processes of each rank's own are in it, or are to be.
+    hosted: dict[Role, int] = field(default_factory=dict)
 
 
 class Loss(Record):
@@ -125,6 +128,9 @@ class Groups:
                 self._place(role, group, Place("blocked", missing, rule))
             case Lacks(group, needed, rule):
                 self._place(role, group, Place("lacking", (), rule, needed))
+            case Hosts(group, number):
+                if found := self.by_name.get(group):
+                    found.hosted[role] = number
             case Described() as described:
                 self.on_described(role, described)
 
@@ -142,6 +148,7 @@ class Groups:
         """A process is in that group no more: it is not asked for it, and orders there no more."""
         if (group := self.by_name.get(name)) is None or group.places.pop(role, None) is None:
             return
+        group.hosted.pop(role, None)
         group.is_left = not group.places
         if group.sequencer == role:
             group.ordered = False
@@ -150,6 +157,7 @@ class Groups:
         """A process has ended; returns the members that died with it."""
         for group in self.by_name.values():
             group.places.pop(role, None)
+            group.hosted.pop(role, None)  # the kernel ends them with it
             if group.sequencer == role:
                 group.ordered = False
         died = self._incarnations.pop(role, set())
@@ -188,7 +196,7 @@ class Groups:
 
         So it is if each of them waits for it, and no process can let them go on: none is in a
         view of it, and all members that are missed have died; or those that are in a view wait for
-        more members than there are ranks. One that leaves it waits for none: it is out of it soon.
+        more members than there are ranks and processes of these. One that leaves it waits for none: it is out of it soon.
         """
         for name, group in self.by_name.items():
             stuck = ranks and all(rank in group.places for rank in ranks)
@@ -204,7 +212,7 @@ class Groups:
                 group.places[rank].state == "lacking" or self._waits(group.places[rank])
                 for rank in ranks
             )
-            if waiting and len(ranks) + coming < needed:
+            if waiting and len(ranks) + coming + sum(group.hosted.values()) < needed:
                 return Loss(name, frozenset(), lacking[0].rule, needed)
         return None
 

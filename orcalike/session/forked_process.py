@@ -50,6 +50,9 @@ if TYPE_CHECKING:
         def view(self) -> View | None:
             """The one that is installed."""
 
+        def hosts(self, number: int) -> None:
+            """This member runs so many processes."""
+
 
 @dataclass(slots=True, eq=False)
 class Hosted:

@@ -231,6 +231,7 @@ class HostedProcesses:
             return
         assert self._selector is not None
         self._hosted.append(hosted)
+        self._session.hosts(len(self._hosted))
         self._selector.register(hosted.pidfd, selectors.EVENT_READ, lambda: self._ended(hosted))
         self._selector.register(hosted.report, selectors.EVENT_READ, lambda: self._read(hosted))
 
@@ -277,6 +278,7 @@ class HostedProcesses:
         os.close(hosted.pidfd)
         code = hosted.process.wait()
         self._hosted.remove(hosted)
+        self._session.hosts(len(self._hosted))
         how = _describe_end(code)
         if not hosted.answered:
             why = f"{hosted.describe()} ended {how} before it had joined"

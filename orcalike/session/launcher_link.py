@@ -155,6 +155,10 @@ class LauncherLink:
         else:
             self._report_in()
 
+    def hosts(self, number: int) -> None:
+        """This process runs so many others that are members of the group, or are to be."""
+        control_channel.report_hosts(self._group, number)
+
     def _report_in(self) -> None:
         if self._shares_memory():
             control_channel.report_shared_order(self._group)

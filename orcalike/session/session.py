@@ -393,6 +393,11 @@ class Session:
             return None
         return f"the group is blocked: {self.shortage.describe_blocked()}"
 
+    def hosts(self, number: int) -> None:
+        """This member runs so many processes that are members, or are to be."""
+        if self.line is not None:
+            self.line.hosts(number)
+
     def lacks_members(self, needed: int) -> None:
         """A call waits until there are so many members with replicas; 0: none does any more."""
         if needed:

@@ -549,3 +549,41 @@ if __name__ == "__main__":
     monkeypatch.setenv("ORCALIKE_ADVERTISE", f"127.0.0.1:{port}")
     ended = python(cli, source, str(port), "variable")
     assert (ended.returncode, ended.stdout, ended.stderr) == (0, "tcp:127.0.0.1\n", "")
+
+
+#: A write that takes two members, while the second one is being started.
+SLOW_START = (
+    HEAD
+    + """
+import time
+
+@orca.shared(resilience=1)
+class Safe:
+    def __init__(self):
+        self.value = 0
+
+    @orca.write
+    def add(self):
+        self.value += 1
+        return self.value
+
+@orca.register
+def work(group):
+    group.find(Safe, "safe").add()
+    group.barrier()
+
+if __name__ == "__main__":
+    with orca.join() as group:
+        group.fork.nowait(work, on=0)
+        group.share(Safe, "safe").add()
+        group.barrier()
+        print("both have written")
+else:
+    time.sleep(4.5)  # longer than a group that is blocked for good is let be
+"""
+)
+
+
+def test_a_run_waits_for_a_process_that_is_being_started(cli: Cli) -> None:
+    result = cli.run("-n1", "-q", "--no-prefix", "--sequencer", "rank", cli.write(SLOW_START))
+    assert (result.returncode, result.stdout) == (0, "both have written\n"), result.stderr

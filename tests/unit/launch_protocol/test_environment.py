@@ -15,6 +15,7 @@ from orcalike.launch_protocol.control_lines import (
     Ended,
     Gone,
     Heal,
+    Hosts,
     IsMember,
     Joining,
     Lacks,
@@ -224,6 +225,7 @@ LINES = [
     Blocked("default", ((5, 0), (6, None)), "2 of 5 members are no majority"),
     Blocked("default", (), ""),
     Lacks("default", 3, "with resilience 2, 3 members must be there"),
+    Hosts("a group, %", 128),
 ]
 
 

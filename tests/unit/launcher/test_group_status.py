@@ -164,6 +164,19 @@ def test_a_process_that_leaves_and_never_joined_makes_no_group() -> None:
     assert groups.formed == []
 
 
+def test_processes_that_a_rank_has_started_are_members_that_may_come() -> None:
+    """Until they end, or the rank does."""
+    groups = group_of(0, 1)
+    for role in (0, 1):
+        groups.receive(role, "lacks default 4 the rule")
+    for hosted, is_lost in ((1, True), (2, False), (1, True)):
+        groups.receive(0, f"hosts default {hosted}")
+        assert (groups.loss([0, 1]) is not None) == is_lost
+    groups.receive(0, "hosts default 2")
+    groups.end(0)
+    assert groups.loss([1], coming=1) is not None
+
+
 def test_no_rank_no_loss() -> None:
     groups = group_of(WITNESS, 0)
     groups.end(0)
