@@ -258,7 +258,7 @@ class Rejoin:
         The objects stay bound and get the state that the group has now. What was under way has ended
         with the same error, and is not repeated.
 
-        Raises JoinFailed after `timeout` seconds, GroupClosed if the group was left, OrcalikeError if it is
+        Raises JoinFailed after `timeout` seconds, or if the group has given that rank to another process, GroupClosed if the group was left, OrcalikeError if it is
         a member that serves.
         """
         refuse_to_wait("rejoin")
