@@ -15,8 +15,8 @@ from orcalike.messages import (
     receive_from_group,
     send_to_group,
 )
-from orcalike.runtime import waits
 from orcalike.transport.layers.pack import Pack
+from tests.lib.waiting_threads import until_it_stays
 from tests.unit.runtime.test_bounds import Gate, standing
 
 MIB = 1 << 20
@@ -39,9 +39,7 @@ def test_a_full_lock_queue_slows_a_sender_elsewhere(tmp_path: Path) -> None:
 
         sender = threading.Thread(target=send)
         sender.start()
-        while sender.is_alive() and not waits_for_room(sender):
-            sender.join(0.01)
-        waited = sender.is_alive()
+        waited = until_it_stays(sender, "room")
         let_go.set()
         sender.join()
         gate.put(b"last")
@@ -50,19 +48,10 @@ def test_a_full_lock_queue_slows_a_sender_elsewhere(tmp_path: Path) -> None:
         assert gate.lengths() == same.lengths() == [*sent, 4]
 
 
-def waits_for_room(thread: threading.Thread) -> bool:
-    """Whether it has waited for room, and nothing has come of it for a while."""
-    found = waits.waiting.get(thread.ident or 0)
-    if found is None or found.kind != "room":
-        return False
-    thread.join(0.5)
-    return waits.waiting.get(thread.ident or 0) is found
-
-
 def test_messages_wait_for_room(tmp_path: Path) -> None:
     where = f"unix:{tmp_path}/maker"
     maker = create_group(listen=where)
-    group = join_group(seeds=where, timeout=10)
+    group = join_group(seeds=where, timeout=60)
     try:
         pack = group._session.stack.focus("PACK")
         assert isinstance(pack, Pack)

@@ -21,6 +21,7 @@ from orcalike.transport.drivers.pump import Pump
 from tests.lib.held_up import held_up
 from tests.lib.processes import DEADLINE, until
 from tests.lib.shared_classes import Counter, Journal
+from tests.lib.time_limits import LIMIT, Clock
 
 
 def sever(pump: Pump, addresses: list[str], now: int) -> None:
@@ -338,15 +339,20 @@ def test_a_group_of_messages_is_joined_again_as_well(
     receiving.join()
 
 
-def test_what_a_join_has_come_to_is_said_in_the_end(alone: orca.Group) -> None:
+def test_what_a_join_has_come_to_is_said_in_the_end(
+    alone: orca.Group, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """It is expelled while it joins, and then there is no member to be reached."""
-    entry = Entry(alone, timeout=3.0)
-    first = alone._session
+    clock = Clock(monkeypatch)
+    entry = Entry(alone, LIMIT)
+    first, joiner = alone._session, entry.now
     with held_up(alone):
-        sever_both(first, entry.now, apart=True)
+        sever_both(first, joiner, apart=True)
         until(lambda: alone.size == 1)
-    entry.now.pump.call(lambda now: entry.now.exited("expelled: as a test has it"))
+    joiner.pump.call(lambda now: joiner.exited("expelled: as a test has it"))
+    until(lambda: "this process is cut off" in str(joiner.entry.too_late(LIMIT, None, ())))
+    clock.end_limit(joiner)
     entry.leave()
     assert entry.error is not None
-    assert "could not join the group within 3.0 s" in str(entry.error)
+    assert f"could not join the group within {LIMIT} s" in str(entry.error)
     assert re.search(r"tried \d+ times, the last time: this process is cut off", str(entry.error))

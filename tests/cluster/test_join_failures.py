@@ -58,8 +58,8 @@ def test_one_that_gives_up_does_not_come_in_later(programs: Programs) -> None:
         "busy_member.py", "make", f"unix:{programs.directory}/maker", PAUSE="0.05"
     )
     address = str(maker.next_fact()["address"])
-    joiner = programs.start("joiner.py", json.dumps({"seeds": address, "timeout": LIMIT}))
     maker.pause()
+    joiner = programs.start("joiner.py", json.dumps({"seeds": address, "timeout": LIMIT}))
     facts = [joiner.next_fact(), joiner.next_fact()]
     assert [fact["error"] for fact in facts] == ["JoinFailed"] * 2
     assert all(f"no answer from {address}" in fact["text"] for fact in facts)

@@ -15,7 +15,6 @@ from orcalike import messages
 from orcalike.errors import (
     BlockingInLoop,
     GroupClosed,
-    InvocationTimeout,
     JoinFailed,
 )
 from orcalike.messages import (
@@ -31,7 +30,8 @@ from orcalike.messages import (
     send_to_group,
 )
 from orcalike.session import message_inbox
-from tests.lib.processes import DEADLINE
+from tests.lib.processes import DEADLINE, until
+from tests.lib.waiting_threads import until_it_stays
 
 if TYPE_CHECKING:
     from tests.lib.processes import Facts
@@ -165,23 +165,17 @@ def test_a_member_that_does_not_receive_holds_up_the_senders(
         for _ in range(total + 1):
             receive_from_group(first)
 
-    def send(count: int, timeout: float) -> tuple[int, int]:
-        """How many were ordered in time, and how many have left: one that is taken back has not."""
-        for number in range(count):
-            try:
-                send_to_group(first, b"x" * 1000, timeout=timeout)
-            except InvocationTimeout as error:
-                return number, number + (error.outcome != "withdrawn")
-        return count, count
+    def send() -> None:
+        for _ in range(total):
+            send_to_group(first, b"x" * 1000, timeout=DEADLINE)
 
-    receiving = threading.Thread(target=receive)
+    receiving, sending = threading.Thread(target=receive), threading.Thread(target=send)
     receiving.start()
-    ordered, sent = send(total, timeout=2.0)  # one that is ordered is, in that time
-    assert sent < total
-    assert get_info_group(second).waiting == ordered
-    # It receives again, and all goes on; what was not ordered in time, and has left, is ordered later.
-    sending = threading.Thread(target=send, args=(total - sent, DEADLINE))
     sending.start()
+    until(lambda: get_info_group(second).waiting >= 100)
+    assert until_it_stays(sending, "message")
+    assert get_info_group(second).waiting < total
+    # It receives again, and all goes on.
     for _ in range(total):
         assert next_data(second) == b"x" * 1000
     sending.join()

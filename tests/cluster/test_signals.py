@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from pexpect import TIMEOUT
 
 from tests.lib.processes import DEADLINE, state_of, until
 from tests.lib.programs import OVER_SOCKETS, complaints
@@ -48,10 +49,14 @@ def test_ranks_that_wait_show_it_at_sigusr1_and_end_by_ctrl_c(
     for _ in range(2):
         terminal.expect(r'\{"rank[^}]*\}')
         lines.append(terminal.after)
-    time.sleep(0.2)
     (pid,) = (fact["pid"] for fact in map(json.loads, lines) if fact["rank"] == 1)
-    os.kill(pid, signal.SIGUSR1)
-    terminal.expect(rf"rank 1 \(pid {pid}\):\r\n(  [^\n]*\n)*?  [^\n]*{WAITS[way]}")
+    shows = rf"rank 1 \(pid {pid}\):\r\n(  [^\n]*\n)*?  [^\n]*{WAITS[way]}"
+
+    def waits() -> bool:  # what it has printed comes before it waits
+        os.kill(pid, signal.SIGUSR1)
+        return bool(terminal.expect([shows, TIMEOUT], timeout=1) == 0)
+
+    until(waits, "rank 1 waits")
     terminal.sendintr()
     status = terminal.ended()
     assert terminal.before
@@ -146,8 +151,9 @@ class Gate:
     @orca.read
     def count(self): return self.passed
 
-def strike():
-    time.sleep(0.2)
+def strike(group):
+    while group._runtime.load()[1] == 0:  # calls that wait for their guards
+        time.sleep(0.001)
     os.kill(os.getpid(), signal.SIGINT)
 
 """
@@ -166,7 +172,7 @@ def test_ctrl_c_withdraws_what_is_waited_for(programs: Programs, way: str) -> No
 with orca.join() as group:
     gate = group.share(Gate, "gate")
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
-    threading.Thread(target=strike).start()
+    threading.Thread(target=strike, args=(group,)).start()
     try:
         gate.walk()
     except KeyboardInterrupt:
@@ -179,7 +185,7 @@ with orca.join() as group:
 async def main():
     async with orca.join() as group:
         gate = await group.share.aio(Gate, "gate")
-        threading.Thread(target=strike).start()
+        threading.Thread(target=strike, args=(group,)).start()
         try:
             await gate.walk.aio()
         except asyncio.CancelledError:
@@ -205,8 +211,8 @@ except KeyboardInterrupt:
 def test_ctrl_c_that_is_not_caught_ends_the_program(programs: Programs) -> None:
     program = programs.directory / "alone_.txt"
     body = """
-threading.Thread(target=strike).start()
 with orca.join() as group:
+    threading.Thread(target=strike, args=(group,)).start()
     group.share(Gate, "gate").walk()
 """
     program.write_text(ALONE.format(runner="") + body)
@@ -222,7 +228,7 @@ def test_a_handler_that_does_not_raise_may_call_objects(programs: Programs) -> N
 with orca.join() as group:
     gate = group.share(Gate, "gate")
     signal.signal(signal.SIGINT, lambda number, frame: gate.lift())
-    threading.Thread(target=strike).start()
+    threading.Thread(target=strike, args=(group,)).start()
     gate.walk()
     print(gate.count())
 """

@@ -83,7 +83,7 @@ LET_RUN = """
 @orca.shared
 class Held:
     def __init__(self) -> None:
-        self.free = self.looks = False
+        self.free = False
 
     @orca.write
     def spin(self) -> None:
@@ -158,7 +158,8 @@ with orca.join() as group:
     elif rank == 0:
         thread = threading.Thread(target=held.look_forever, daemon=True)
         thread.start()
-        time.sleep(0.2)
+        while sys._current_frames()[thread.ident].f_code.co_name != "look_forever":
+            time.sleep(0.01)
         held.wait.nowait()
     if rank == 0 or what != "departure":
         time.sleep(1000)

@@ -128,8 +128,9 @@ with orca.join("other", listen="unix:" + gone + ".sock") if rank else orca.join(
         open(gone + ".0", "w").close()
 """
     )
+    limit = f"{cli.deadline:g}s"
     result = cli.run(
-        "-n2", "-q", "--restart", "1", "--sequencer", "witness", "--timeout", "60s", program
+        "-n2", "-q", "--restart", "1", "--sequencer", "witness", "--timeout", limit, program
     )
     assert result.returncode == 74, (result.stdout, result.stderr)
     assert "[0] again" in result.stdout

@@ -93,7 +93,7 @@ def test_so_many_calls_wait_for_a_guard_and_no_more(group: orca.Group) -> None:
     with pytest.raises(orca.TooManyWaiting, match=r"'gate': 65536 calls wait"):
         gate.go_through(b"")
     with pytest.raises(orca.TooManyWaiting):
-        gate.go_through.options(timeout=10)(b"")
+        gate.go_through.options(timeout=60)(b"")
     with pytest.raises(orca.TooManyWaiting):
         go_through_both(gate, other, b"")
     calls.pop(1).cancel()

@@ -62,9 +62,9 @@ def test_a_limit_as_in_python_may_be_below_0() -> None:
 def test_every_call_takes_both(group: orca.Group, counter: Counter) -> None:
     assert counter.add.options(timeout="10 s")(1) == counter.get()
     assert counter.add.nowait(1).result("10s") == counter.get()
-    group.fence(timeout="10s")
-    group.barrier(timeout="10s")
-    assert group.find(Counter, "counter", timeout="10s") is counter
+    group.fence(timeout="1m")
+    group.barrier(timeout="1m")
+    assert group.find(Counter, "counter", timeout="1m") is counter
     with pytest.raises(ValueError, match="'soon' is not a duration"):
         counter.add.options(timeout="soon")
     with orca.join("other", timeout="1m"):
@@ -106,12 +106,12 @@ def test_a_limit_is_looked_at_though_the_outcome_is_there(counter: Counter) -> N
 def test_coroutines_have_time_limits_too() -> None:
     async def main() -> None:
         async with orca.join(timeout="1m") as group:
-            await group.fence.aio(timeout="10s")
-            await group.barrier.aio(timeout=10)
+            await group.fence.aio(timeout="1m")
+            await group.barrier.aio(timeout=60)
             with pytest.raises(TimeoutError, match="no member has shared an object 'x' within 1ms"):
                 await group.find.aio(Counter, "x", timeout="1ms")
             counter = await group.share.aio(Counter, "counter")
-            assert await group.find.aio(Counter, "counter", timeout="10s") is counter
+            assert await group.find.aio(Counter, "counter", timeout="1m") is counter
 
     asyncio.run(main())
 

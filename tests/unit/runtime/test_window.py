@@ -368,6 +368,7 @@ def test_what_a_handler_calls_meanwhile_waits_neither_for_that_call_nor_as_long_
     with orca.join() as group:
         shared = group.share(Lengths, "lengths")
         window, full, began = Window(group), threading.Event(), threading.Event()
+        over = threading.Event()
         taken: list[int] = []
 
         def handle(number: int, frame: object) -> None:
@@ -379,7 +380,7 @@ def test_what_a_handler_calls_meanwhile_waits_neither_for_that_call_nor_as_long_
         def fill() -> None:
             shared.take.nowait(bytes(6 * MIB))
             full.set()
-            wait_until(lambda: len(waiting_for_room()) == 1)
+            wait_until(lambda: len(waiting_for_room()) == 1 or over.is_set())
             while not began.wait(0.01):  # the first one may come just before it sleeps
                 os.kill(os.getpid(), signal.SIGUSR1)
             time.sleep(0.6)  # that limit has passed
@@ -394,6 +395,7 @@ def test_what_a_handler_calls_meanwhile_waits_neither_for_that_call_nor_as_long_
                     take_in.options(timeout=0.5)(shared, bytes(7 * MIB))
                 else:
                     shared.take.options(timeout=0.5)(bytes(7 * MIB))
+            over.set()
             filling.join(30)
         finally:
             signal.signal(signal.SIGUSR1, before)

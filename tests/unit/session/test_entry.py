@@ -16,6 +16,8 @@ from orcalike.session.entry import CLOSED, Entry
 from orcalike.session.options import JoinOptions
 from orcalike.transport.view import Member
 from tests.lib.member_process import greet
+from tests.lib.processes import until
+from tests.lib.time_limits import LIMIT, Clock
 
 ONE, OTHER = Member("unix:/one", 1, 0), Member("unix:/other", 2, 1)
 
@@ -64,7 +66,9 @@ def test_one_that_has_greeted_is_no_silent_one(reached: list[str], says: str) ->
     assert str(failed) == f"could not join the group within 3.0 s; {says}"
 
 
-def test_a_process_that_greets_and_lets_no_other_in_was_reached(tmp_path: Path) -> None:
+def test_a_process_that_greets_and_lets_no_other_in_was_reached(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     address = f"unix:{tmp_path}/other"
     greeting = greet(address, 77)
     with socket.socket(socket.AF_UNIX) as listening:
@@ -78,15 +82,25 @@ def test_a_process_that_greets_and_lets_no_other_in_was_reached(tmp_path: Path) 
                     accepted.append(listening.accept()[0])
                     accepted[-1].sendall(greeting)
 
-        answering = threading.Thread(target=answer)
-        answering.start()
+        clock, joining = Clock(monkeypatch), orca.join("g", seeds=address, timeout=LIMIT)
+
+        def end_when_reached() -> None:
+            until(lambda: joining._group is not None)
+            assert joining._group is not None
+            session = joining._group._session
+            until(session.stack.bottom.non_members)
+            clock.end_limit(session)
+
+        threads = [threading.Thread(target=each) for each in (answer, end_when_reached)]
+        for thread in threads:
+            thread.start()
         try:
-            joining = orca.join("g", seeds=address, timeout=1.0)
             with pytest.raises(JoinFailed, match=f"{address} was reached, .* blocked"), joining:
                 pass
         finally:
             listening.shutdown(socket.SHUT_RDWR)
-            answering.join()
+            for thread in threads:
+                thread.join()
             for sock in accepted:
                 sock.close()
 
