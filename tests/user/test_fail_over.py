@@ -230,10 +230,12 @@ def test_rank_joins_through_others_if_the_witness_is_dead(counting: Counting) ->
     flags = ("-n3", "--restart", "1", "--keep-going", "--sequencer", "witness")
     with counting.run(*flags) as run:
         run.ready(0, 1, 2)
-        for _ in range(2):  # one more time than it is started again
-            counting.chaos("kill", "witness")
-            run.go_on(0, 1, 2)
-            time.sleep(1.5)  # its own pauses
+        first = run.wait_for("on")["witnesses"]
+        counting.chaos("kill", "witness")
+        run.wait_for("on", lambda fact: fact["witnesses"] not in ([], first))
+        counting.chaos("kill", "witness")  # one more time than it is started again
+        run.wait_for("on", witnesses=[])
+        run.go_on(0, 1, 2)
         counting.chaos("kill", "1")
         assert run.wait_for("ready", rank=1, again=1)["found"] > 0
         run.go_on(0, 1, 2)

@@ -235,9 +235,13 @@ def test_ctrl_c_reaches_all_hosts(cli: Cli, tmp_path: Path) -> None:
 
 def test_a_time_limit_shows_stacks_of_all_hosts(cli: Cli) -> None:
     program = cli.write("def waits_here():\n    time.sleep(1000)\nwaits_here()")
-    result = cli.run("-H", "a,b", "--timeout", "8s", program)
-    assert result.returncode == 124
-    assert len(re.findall(r"\[[01]\].*waits_here", result.stderr)) >= 2
+    shown: list[str] = []
+    for seconds in (8, 80):  # on a busy machine it takes longer until both ranks wait
+        result = cli.run("-H", "a,b", "--timeout", f"{seconds}s", program)
+        assert result.returncode == 124
+        if len(shown := re.findall(r"\[[01]\].*waits_here", result.stderr)) >= 2:
+            break
+    assert len(shown) >= 2
 
 
 # No orphan

@@ -22,7 +22,7 @@ from tests.lib.shared_classes import Counter, Gate, pass_gate
 
 
 def test_a_group_without_a_block() -> None:
-    group = orca.connect(timeout="10s")
+    group = orca.connect(timeout="1m")
     counter = group.share(Counter, "counter")
     assert counter.add(2) == 2
     group.close()
