@@ -23,6 +23,8 @@ TIMEOUT = "30s"
 """How long a test that uses these fixtures may take, if nothing else is said."""
 MADE_WITHIN = 60.0
 """Seconds that a group has at the least until it is made: a test's limit is for what comes then."""
+CLOSED_WITHIN = 10.0
+"""Seconds that groups have at the least until they are left: each member waits up to 5 s for its answer."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -82,6 +84,7 @@ def orcalike_group(_orcalike_limit: TimeLimit) -> Iterator[Callable[[int], Membe
 
     yield make
     with _orcalike_limit:
+        _orcalike_limit.restart(CLOSED_WITHIN)
         opened.close()
 
 
@@ -102,4 +105,5 @@ def orcalike_processes(_orcalike_limit: TimeLimit) -> Iterator[Callable[[int], P
 
     yield make
     with _orcalike_limit:
+        _orcalike_limit.restart(CLOSED_WITHIN)
         opened.close()

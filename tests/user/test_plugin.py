@@ -92,6 +92,19 @@ def test_two_groups(orcalike_group):
     assert one.share(Votes, "votes").vote("tea") == other.share(Votes, "votes").vote("tea") == 1
 
 
+@pytest.mark.orcalike_timeout("100ms")
+def test_a_group_may_take_longer_to_leave(orcalike_group):
+    from orcalike.testing import Members
+
+    def close_slowly(members, close=Members.close):
+        Members.close = close
+        threading.Event().wait(0.5)
+        close(members)
+
+    Members.close = close_slowly
+    orcalike_group(1)
+
+
 def fail(group):
     raise LookupError("on purpose")
 
@@ -211,7 +224,7 @@ def run(pytester: pytest.Pytester, tests: str, *options: str) -> pytest.RunResul
 
 
 def test_members_and_processes(pytester: pytest.Pytester) -> None:
-    run(pytester, WELL, "--import-mode=importlib").assert_outcomes(passed=4)
+    run(pytester, WELL, "--import-mode=importlib").assert_outcomes(passed=5)
 
 
 def test_a_test_that_waits_for_good_fails_and_shows_why(pytester: pytest.Pytester) -> None:
