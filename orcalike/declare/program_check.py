@@ -18,7 +18,6 @@ from orcalike.declare.outside_names import is_the_programs
 from orcalike.runtime import classes
 from orcalike.runtime.errors import DeclarationError
 
-_LOADED = (ast.Import, ast.ImportFrom, ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 _CALLED = frozenset(
     {
         *("collections", "dataclasses", "datetime", "decimal", "enum", "fractions", "functools"),

@@ -123,12 +123,11 @@ def _lay(timeline: Timeline, parts: list[Part], canon: Canon) -> Iterator[Violat
             continue
         part.begins = begins
         yield from _compare(timeline, part, begins)
-    index_of_all = {run.message: number for number, run in enumerate(timeline.runs)}
     for part in parts:
         if not part.runs:
             part.begins = _position(timeline, part.history, canon)
         else:
-            yield from _missing(timeline, part, canon, index_of_all)
+            yield from _missing(timeline, part, canon)
 
 
 def _compare(timeline: Timeline, part: Part, begins: int) -> Iterator[Violation]:
@@ -150,9 +149,7 @@ def _compare(timeline: Timeline, part: Part, begins: int) -> Iterator[Violation]
             yield Violation("I25", incarnation, text)
 
 
-def _missing(
-    timeline: Timeline, part: Part, canon: Canon, index: dict[MessageId, int]
-) -> Iterator[Violation]:
+def _missing(timeline: Timeline, part: Part, canon: Canon) -> Iterator[Violation]:
     """I19: what ran elsewhere, and was delivered here, has run here if the member stayed to the end."""
     if part.begins is None or not part.history.left:
         return

@@ -109,12 +109,11 @@ class HostReport(Record, kw_only=True):
     version: str
     python: str
     """As `3.11`."""
-    hostname: str
     pid: int
     """Of the agent."""
     cores: int
     program: str | None
-    """The SHA-256 of the program's file; None if there is none."""
+    """The digest of the program's file; None if there is none."""
     directory: bool
     """Whether there is the directory in which the ranks shall run."""
     host: str = ""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib.util
 import os
-import socket
 import sys
 from importlib.machinery import PathFinder
 from pathlib import Path
@@ -27,7 +26,6 @@ def report_of(
     return HostReport(
         version=__version__,
         python="{}.{}".format(*sys.version_info),
-        hostname=socket.gethostname(),
         pid=os.getpid(),
         cores=cores(),
         program=program_digest(plan),

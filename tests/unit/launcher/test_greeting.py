@@ -85,7 +85,6 @@ def test_reports_of_hosts() -> None:
     report = HostReport(
         version="1",
         python="3.11",
-        hostname="h",
         pid=3,
         cores=2,
         program=None,
