@@ -261,7 +261,6 @@ class Session:
         old = self.stack
         self.endpoint.renew()
         self.is_in = False
-        """A view is installed, and this member is not on its way back in."""
         self._is_anew = True
         self.entry.denied = self.entry.trouble = None
         if self.expelled is None:

@@ -40,10 +40,8 @@ class Narrator(RecordingApplication):
 
     def up_view(self, view: View, cut: bytes) -> None:
         super().up_view(view, cut)
-        names = " ".join(member.address.removeprefix("sim:") for member in view.members)
-        self.say(
-            f"view {view.number}: {names or 'no member'}, after {len(self.history) - 1} events"
-        )
+        names = _names(view) or "no member"
+        self.say(f"view {view.number}: {names}, after {len(self.history) - 1} events")
 
     def up_problem(self, member: object, why: str) -> None:
         super().up_problem(member, why)
@@ -244,6 +242,12 @@ class ManualNetwork:
         while sum(self.deliver(one, other) for one, other in pairs):
             pass
 
+    def members(self, name: str) -> str:
+        """The members of the view that `name` has installed, the oldest first."""
+        view = self[name].installed
+        assert view is not None
+        return _names(view)
+
     def frames(self, source: str) -> list[bytes]:
         """What is on its way from `source`."""
         return [frame for queue in self.endpoints[source].queues for frame in queue]
@@ -297,6 +301,10 @@ class ManualNetwork:
 
 KINDS = {1: "REQUEST", 2: "ORDERED", 3: "EXPECT"}
 PIECES = {2: "PIECE", 3: "LAST", 4: "WANT", 5: "SEND", 7: "FAILED", 8: "REFUSED"}
+
+
+def _names(view: View) -> str:
+    return " ".join(member.address.removeprefix("sim:") for member in view.members)
 
 
 def describe(frame: bytes) -> str:

@@ -23,13 +23,6 @@ def stabilize(network: ManualNetwork, *without: tuple[str, str]) -> None:
         pass
 
 
-def members(network: ManualNetwork, name: str) -> str:
-    """The members of the view that `name` has installed."""
-    view = network[name].installed
-    assert view is not None
-    return " ".join(member.address.removeprefix("sim:") for member in view.members)
-
-
 def joining(count: int, stack: str = STACK, give: Giving | None = None) -> ManualNetwork:
     """a and b, with so many casts behind them; c is let in, and no piece of state has come.
 
@@ -70,7 +63,7 @@ def test_what_a_joiner_casts_before_it_has_its_state_is_delivered_behind_that() 
     network.leave("b")
     network.stabilize()
     assert len(network["c"].bodies) == 26, "nor once more with the next view"
-    assert members(network, "a") == members(network, "c") == "a c"
+    assert network.members("a") == network.members("c") == "a c"
     assert not [error for name in "abc" for error in network[name].errors]
     network.cast("c", b"at the end")
     network.stabilize()
@@ -118,7 +111,7 @@ def test_a_change_of_view_while_the_state_comes_loses_none_of_a_joiners_casts() 
     network.leave("b")
     network.cast("c", b"y")
     network.stabilize()
-    assert members(network, "c") == "a c"
+    assert network.members("c") == "a c"
     assert network["c"].bodies[-2:] == network["a"].bodies[-2:] == [b"x", b"y"]
     assert network["c"].bodies == network["a"].bodies
 
@@ -140,7 +133,7 @@ def test_a_joiner_takes_its_state_from_one_of_several_that_give(sizes: tuple[int
         network.deliver("w", name)
         network.deliver(name, "w", 2)  # its greeting, and JOIN
     stabilize(network, ("b", "w"), ("c", "w"))
-    assert members(network, "b") == "w a b c"
+    assert network.members("b") == "w a b c"
     for name, size in zip("bc", sizes, strict=True):
         assert len(network[name].bodies) == 20
         network[name].piece = size
@@ -152,7 +145,7 @@ def test_a_joiner_takes_its_state_from_one_of_several_that_give(sizes: tuple[int
     for _ in range(200):  # piece by piece, in turn
         for source, target in permutations("wbcd", 2):
             network.deliver(source, target, 2 if source == "c" else 1)
-    assert members(network, "d") == "w b c d"
+    assert network.members("d") == "w b c d"
     assert network["d"].history == network["b"].history == network["c"].history
     assert len(network["d"].bodies) == 20
     network.cast("d", b"after")
@@ -186,7 +179,7 @@ def test_a_joiner_asks_another_member_if_its_donor_gives_nothing_any_more(arrive
             if name != "a":
                 network.call(name, endpoint.stack.expire)
         stabilize(network, *hangs)
-    assert members(network, "b").split()[:3] == ["w", "a", "b"], "no member waited for it but c"
+    assert network.members("b").split()[:3] == ["w", "a", "b"], "no member waited for it but c"
     assert network["c"].history == network["b"].history
     network.stabilize()
     assert network["c"].history == network["a"].history
@@ -211,4 +204,4 @@ def test_joiners_that_end_before_they_are_in_keep_no_group_waiting() -> None:
         network.call("a", partial(a.stack.died, incarnation))
         a.links[network.link("a", name)] = None
     stabilize(network, *(pair for name in "cde" for pair in ((name, "a"), ("a", name))))
-    assert members(network, "a") == members(network, "b") == "a b"
+    assert network.members("a") == network.members("b") == "a b"

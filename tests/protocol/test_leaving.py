@@ -35,22 +35,15 @@ def pass_time(network: ManualNetwork) -> None:
     network.expire(list(network.endpoints), list(network.endpoints))
 
 
-def members(network: ManualNetwork, name: str) -> str:
-    """The members of the view that `name` has installed."""
-    view = network[name].installed
-    assert view is not None
-    return " ".join(each.address.removeprefix("sim:") for each in view.members)
-
-
 def gone_on(stack: str) -> ManualNetwork:
     """b leaves, and has said to c that it is held up; c has seen it leave before that came, and b has no word of a's."""
     network = group("a b c", stack)
     network.leave("b")
     pass_time(network)
     pass_time(network)
-    while members(network, "a") == "a b c":
+    while network.members("a") == "a b c":
         for one, other in ("ab", "ac", "ba", "ca"):
-            if members(network, "a") == "a b c":
+            if network.members("a") == "a b c":
                 network.deliver(one, other)
     network.deliver("a", "c", 99)
     network.lines()
@@ -88,7 +81,7 @@ def test_a_member_that_leaves_and_was_not_asked_is_expelled(stack: str) -> None:
     for _ in range(20):
         network.deliver("a", "b", 99)
         network.deliver("b", "a", 99)
-    assert members(network, "a") == members(network, "b") == "a b"
+    assert network.members("a") == network.members("b") == "a b"
     assert network["c"].exited is None
     for _ in range(20):
         pass_time(network)

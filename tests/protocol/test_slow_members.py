@@ -43,13 +43,6 @@ def deliver_all(network: ManualNetwork, hung: str = "") -> None:
         pass
 
 
-def members(network: ManualNetwork, name: str = "a") -> str:
-    """The members of the view that `name` has installed."""
-    view = network[name].installed
-    assert view is not None
-    return " ".join(member.address.removeprefix("sim:") for member in view.members)
-
-
 def cast(network: ManualNetwork, count: int) -> None:
     """b casts, and the packets come as far as they may."""
     for number in range(count):
@@ -66,10 +59,10 @@ def test_the_slowest_is_out_when_the_others_have_waited_so_long() -> None:
     cast(network, 4)
     assert len(network["b"].bodies) == 4, "four are under way, two wait"
     wait(network, SLOW - 1)
-    assert members(network) == "a b c d"
+    assert network.members("a") == "a b c d"
     assert network["c"].exited is None
     wait(network, 1)
-    assert members(network) == "a b d"
+    assert network.members("a") == "a b d"
     assert network["c"].exited is not None
     assert "expelled" in network["c"].exited
     assert len(network["b"].bodies) == 6
@@ -86,12 +79,12 @@ def test_a_member_that_gets_on_in_time_has_all_the_time_anew() -> None:
         network.credit("c", False)
         network.stabilize()
     wait(network, SLOW - 1)
-    assert members(network) == "a b c"
+    assert network.members("a") == "a b c"
     assert len(network["b"].bodies) == 9
     network.credit("c", True)
     network.stabilize()
     wait(network, 2 * SLOW)
-    assert members(network) == "a b c"
+    assert network.members("a") == "a b c"
     assert network["c"].bodies == network["b"].bodies
 
 
@@ -100,7 +93,7 @@ def test_a_member_that_is_behind_and_delays_no_other_stays() -> None:
     network.credit("c", False)
     cast(network, 4)
     wait(network, 3 * SLOW)
-    assert members(network) == "a b c"
+    assert network.members("a") == "a b c"
     network.credit("c", True)
     cast(network, 4)
     assert network["c"].bodies == network["b"].bodies
@@ -115,9 +108,9 @@ def test_the_time_counts_from_when_others_have_to_wait() -> None:
     wait(network, SLOW // 2)
     cast(network, 1)
     wait(network, SLOW - 1)
-    assert members(network) == "a b c"
+    assert network.members("a") == "a b c"
     wait(network, 1)
-    assert members(network) == "a b"
+    assert network.members("a") == "a b"
 
 
 @pytest.mark.parametrize("count", [4, 5])
@@ -127,7 +120,7 @@ def test_a_member_that_holds_nothing_back_never_leaves_by_that(count: int) -> No
     network.credit("c", False)
     cast(network, count)
     wait(network, SLOW)
-    assert members(network) == ("a b c" if count == 4 else "a b")
+    assert network.members("a") == ("a b c" if count == 4 else "a b")
     assert network["b"].exited is None
     assert len(network["b"].bodies) == count
 
@@ -145,13 +138,13 @@ def test_a_member_that_beats_and_does_not_answer_a_change_of_view_is_out_after_t
             for name in "cde":
                 network.deliver("a", name)
                 network.deliver(name, "a")
-    assert members(network) == "a b c d e"
+    assert network.members("a") == "a b c d e"
     wait(network, 1, deliver=False)
     for _ in range(3):
         for name in "cde":
             network.deliver("a", name)
             network.deliver(name, "a")
-    assert members(network) == "a c d"
+    assert network.members("a") == "a c d"
 
 
 def test_no_member_is_out_while_the_sequencer_itself_applies_nothing() -> None:
@@ -161,11 +154,11 @@ def test_no_member_is_out_while_the_sequencer_itself_applies_nothing() -> None:
         network.credit(name, False)
     cast(network, 8)
     wait(network, 3 * SLOW)
-    assert members(network) == "a b c"
+    assert network.members("a") == "a b c"
     network.credit("a", True)
     network.stabilize()
     wait(network, SLOW - 1)
-    assert members(network) == "a b c", "from here on they have as long as ever"
+    assert network.members("a") == "a b c", "from here on they have as long as ever"
     for name in "bc":
         network.credit(name, True)
     network.stabilize()
@@ -178,12 +171,12 @@ def test_no_member_is_out_while_the_sequencer_itself_applies_nothing() -> None:
 def test_a_sequencer_that_hangs_is_out_if_a_write_waits_for_it() -> None:
     network = group("a b c")
     wait(network, 3 * SLOW, hung="a")
-    assert members(network, "b") == "a b c", "nothing waits for it"
+    assert network.members("b") == "a b c", "nothing waits for it"
     network.cast("b", b"x", degree=1)
     wait(network, SLOW - 1, hung="a")
-    assert members(network, "b") == "a b c"
+    assert network.members("b") == "a b c"
     wait(network, SLOW, hung="a")
-    assert members(network, "b") == members(network, "c") == "b c"
+    assert network.members("b") == network.members("c") == "b c"
     assert network["b"].bodies == network["c"].bodies == [b"x"]
     deliver_all(network)
     assert network["a"].exited is not None
@@ -193,9 +186,9 @@ def test_a_leader_that_hangs_is_out_if_a_change_of_view_waits_for_it() -> None:
     network = group("a b c d")
     network.break_links("c", "d")
     wait(network, SLOW - 1, hung="a")
-    assert members(network, "b") == "a b c d"
+    assert network.members("b") == "a b c d"
     wait(network, SLOW // 4, hung="a")
-    assert {members(network, name) for name in "bcd"} == {"b c d"}
+    assert {network.members(name) for name in "bcd"} == {"b c d"}
 
 
 def test_a_leader_that_hangs_in_a_change_of_view_is_out() -> None:
@@ -204,10 +197,10 @@ def test_a_leader_that_hangs_in_a_change_of_view_is_out() -> None:
     network.leave("d")
     network.deliver("d", "a")
     wait(network, SLOW - 1, hung="a")
-    assert members(network, "b") == "a b c d"
+    assert network.members("b") == "a b c d"
     wait(network, SLOW // 4, hung="a")
-    assert members(network, "b") == members(network, "c")
-    assert "a" not in members(network, "b")
+    assert network.members("b") == network.members("c")
+    assert "a" not in network.members("b")
 
 
 def test_the_oldest_hangs_and_only_one_of_the_others_has_waited_for_it() -> None:
@@ -217,10 +210,10 @@ def test_the_oldest_hangs_and_only_one_of_the_others_has_waited_for_it() -> None
     network.asleep = {"a"}
     for number in range(40):
         network.cast("b", b"%d" % number)
-    assert members(network, "b") == "a b c"
+    assert network.members("b") == "a b c"
     assert len(network["c"].bodies) < 40
     wait(network, 3 * SLOW, hung="a")
-    assert members(network, "b") == members(network, "c") == "b c"
+    assert network.members("b") == network.members("c") == "b c"
     assert network["b"].bodies == network["c"].bodies == [b"%d" % number for number in range(40)]
 
 
@@ -231,7 +224,7 @@ def test_a_leader_that_goes_on_before_the_time_is_over_stays() -> None:
         wait(network, span, hung="a")
         deliver_all(network)
         network.cast("b", b"x", degree=1)
-    assert members(network, "b") == members(network) == "a b c"
+    assert network.members("b") == network.members("a") == "a b c"
 
 
 def test_a_member_that_was_late_itself_asks_again_before_it_gives_the_sequencer_up() -> None:
