@@ -11,8 +11,6 @@ import socket
 from collections.abc import Iterator
 from typing import ClassVar
 
-import pytest
-
 
 def count_files() -> int:
     """How many files this process has open, without those of garbage, as other tests have left it."""
@@ -61,29 +59,38 @@ def _be_capable(of: ctypes.Array[ctypes.c_uint32]) -> None:
     assert not ctypes.CDLL(None).capset(ctypes.byref(_Header(VERSION_3, 0)), of)
 
 
-def _fill(sender: socket.socket, fd: int) -> None:
-    for _ in range(6):
-        socket.send_fds(sender, [b"x"], [fd] * 200)
+LIMIT = 512
+"""So many descriptors of one user's may be under way at the most."""
 
 
 @contextlib.contextmanager
-def too_many_under_way() -> Iterator[None]:
-    """This thread, and those that it starts, can pass no descriptor: too many of the user's are under way."""
-    limits = resource.getrlimit(resource.RLIMIT_NOFILE)
-    before = _capabilities()
-    less = _capabilities()
-    less[0] &= ~(1 << ADMIN | 1 << RESOURCE)
-    _be_capable(less)
-    resource.setrlimit(resource.RLIMIT_NOFILE, (min(limits[0], 512), limits[1]))
+def under_way() -> Iterator[None]:
+    """More than that are under way, all of this process: those of others may be received meanwhile."""
     sender, receiver = socket.socketpair()
     null = os.open(os.devnull, os.O_RDONLY)
     try:
-        with pytest.raises(OSError, match="Too many references"):
-            _fill(sender, null)
+        for _ in range(3):
+            socket.send_fds(sender, [b"x"], [null] * 200)
         yield
     finally:
         os.close(null)
         sender.close()
         receiver.close()
-        resource.setrlimit(resource.RLIMIT_NOFILE, limits)
+
+
+@contextlib.contextmanager
+def too_many_under_way() -> Iterator[None]:
+    """This thread, and those that it starts, can pass no descriptor: too many of the user's are under way."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    before = _capabilities()
+    less = _capabilities()
+    less[0] &= ~(1 << ADMIN | 1 << RESOURCE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+    try:
+        with under_way():
+            _be_capable(less)
+            resource.setrlimit(resource.RLIMIT_NOFILE, (min(soft, LIMIT), hard))
+            yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
         _be_capable(before)

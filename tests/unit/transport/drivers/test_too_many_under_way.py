@@ -4,15 +4,29 @@ from __future__ import annotations
 
 import os
 import socket
+from contextlib import ExitStack
 from pathlib import Path
+
+import pytest
 
 import orcalike as orca
 from orcalike.objects.counters import Counter
 from orcalike.transport.drivers.pidfd import OwnProcess
 from orcalike.transport.wire.message import Message
-from tests.lib.descriptors import too_many_under_way, without_descriptors
+from tests.lib.descriptors import too_many_under_way, under_way, without_descriptors
 from tests.lib.member_process import End, Ends, greet, peer_is_linked
 from tests.unit.transport.drivers.test_shortage import watched
+
+
+def test_it_does_not_end_when_others_receive_what_they_have_under_way() -> None:
+    """The kernel counts those of all processes of the user, as of another test that does the same."""
+    one, other = socket.socketpair()
+    with ExitStack() as others, one, other:
+        others.enter_context(under_way())
+        with too_many_under_way():
+            others.close()
+            with pytest.raises(OSError, match="Too many references"):
+                socket.send_fds(one, [b"x"], [other.fileno()])
 
 
 def both_until_linked(end: End, other: End) -> None:
