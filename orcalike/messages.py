@@ -41,7 +41,7 @@ from orcalike.session.message_inbox import (
     Left,
 )
 from orcalike.session.options import JoinOptions, make_options
-from orcalike.session.session import LEAVE_WITHIN
+from orcalike.session.session import GIVE_UP_WITHIN, LEAVE_WITHIN
 from orcalike.transport.degree import Resilience, resilience_of
 from orcalike.transport.drivers.deferral import held, held_or_undone
 from orcalike.transport.record import Frozen
@@ -141,7 +141,7 @@ def join_group(
 
 
 def _leave_again(options: JoinOptions, group: MessageGroup) -> None:
-    group._leave(1.0)
+    group._leave(GIVE_UP_WITHIN)
 
 
 # A handler of a signal may raise as this returns: the caller would not have the group then.
@@ -252,7 +252,7 @@ def reset_group(group: MessageGroup, minimum: int, *, timeout: Duration | None =
 def leave_group(group: MessageGroup, *, timeout: Duration = LEAVE_WITHIN) -> None:
     """LeaveGroup: leave; all receive `Left`, this member as its last event.
 
-    Takes no longer than `timeout` seconds; a group that does not answer is left all the same.
+    A group that does not answer within `timeout` seconds is left all the same.
     """
     within = seconds_of(timeout)
     group._leave(LEAVE_WITHIN if within is None else within)

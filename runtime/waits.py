@@ -1,8 +1,8 @@
 """What each thread waits for, for the eyes of a person that looks for a hang.
 
 A wait that has begun in earnest is entered here and taken out when it ends; a call that needs
-no waiting never comes by. `orcalike.launcher.stack_dump` prints the table on SIGUSR1. This is the only
-module of the runtime that reads a clock: the time is shown to people and decides nothing.
+no waiting never comes by. `orcalike.launcher.stack_dump` prints the table on SIGUSR1. The clock is
+read here for people, and decides nothing.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from typing import NamedTuple
 class Wait(NamedTuple):
     """One wait of one thread."""
 
-    #: What is waited for, in a word or two: "guard", "reply", "view", "room".
+    #: What is waited for, in a word: "reply", "room", "view", "message" or "end".
     kind: str
     #: The shared object's name, or "" where no object is concerned.
     object: str

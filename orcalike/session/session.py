@@ -35,10 +35,10 @@ if TYPE_CHECKING:
     from orcalike.session.upper import Upper
 
 LEAVE_WITHIN = 5.0
-"""Seconds that leaving takes at the most; a group that does not answer is left all the same."""
+"""Seconds in which the group has to answer one that leaves; else it is left all the same."""
 
 GIVE_UP_WITHIN = 1.0
-"""Seconds that it takes at the most if joining has failed, or the program did."""
+"""The same if joining has failed, or the program did."""
 
 _log = logging.getLogger("orcalike")
 

@@ -15,9 +15,8 @@ from orcalike.transport.stack import Stack
 from orcalike.transport.stacks import parse_stack
 from orcalike.transport.view import Member
 from tests.lib.keyed import ring_of
+from tests.lib.processes import DEADLINE
 from tests.lib.recording_application import RecordingApplication
-
-DEADLINE = 250.0
 
 
 class End:

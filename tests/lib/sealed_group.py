@@ -14,7 +14,8 @@ from unittest import mock
 from orcalike.transport.drivers import sockets
 from orcalike.transport.view import View
 from orcalike.transport.wire.message import Message
-from tests.lib.end import DEADLINE, End
+from tests.lib.end import End
+from tests.lib.processes import DEADLINE
 from tests.protocol.hostile import state_of
 
 KEY = bytes(range(32))

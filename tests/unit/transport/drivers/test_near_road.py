@@ -23,9 +23,10 @@ from orcalike.transport.errors import InsecureConfig, ProtocolError
 from orcalike.transport.stack import Stack
 from orcalike.transport.wire.message import Message
 from tests.lib import end as end_module
-from tests.lib.end import DEADLINE, End
+from tests.lib.end import End
 from tests.lib.keyed import ring_of
 from tests.lib.member_process import killed_at_the_end
+from tests.lib.processes import DEADLINE
 from tests.protocol.test_bad_frames import hello
 
 KEY = bytes(range(32))

@@ -15,7 +15,7 @@ from cryptography.exceptions import InvalidTag
 from orcalike.transport.drivers.handshake import ANSWER_SIZE, OPENING_SIZE, Handshake
 from orcalike.transport.drivers.record_cipher import RecordCipher
 from orcalike.transport.wire.message import Message
-from tests.lib.end import DEADLINE, End
+from tests.lib.end import End
 from tests.lib.keyed import (
     HEAD,
     LIBRARIES,
@@ -25,6 +25,7 @@ from tests.lib.keyed import (
     ring_of,
     short_records_by,
 )
+from tests.lib.processes import DEADLINE
 from tests.lib.sealed_group import SealedGroup
 from tests.protocol.test_bad_frames import hello
 

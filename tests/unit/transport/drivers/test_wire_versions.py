@@ -11,7 +11,8 @@ import pytest
 import orcalike as orca
 from orcalike.session.entry import HOPELESS_MAX
 from orcalike.transport.layers.com import WIRE_VERSION, answer_to
-from tests.lib.end import DEADLINE, End
+from tests.lib.end import End
+from tests.lib.processes import DEADLINE
 from tests.protocol.test_bad_frames import frame, hello
 
 OTHER = WIRE_VERSION + 1
