@@ -20,7 +20,7 @@ if __name__ == "__main__":
             child.start()
         for child in children:
             child.join()
-        print(total.value, lock.acquire(timeout=1))
+        print(total.value, lock.acquire(timeout=60))
         lock.release()
 
 # 20 True
