@@ -39,8 +39,8 @@ def kill_orphans(spared: Collection[int]) -> set[int]:
     The reaper of a run that was inside of this one ends by itself, when it has cleaned up. Returns those that
     go on: they have become another user's, as by `sudo`, and this one may not kill them.
     """
-    left = set[int]()
-    while orphans := _children() - set(spared) - left:
+    left, stuck = set[int](), set[int]()
+    while orphans := _children() - set(spared) - left - stuck:
         for pid in orphans:
             pidfd = os.pidfd_open(pid)
             try:
@@ -50,9 +50,10 @@ def kill_orphans(spared: Collection[int]) -> set[int]:
                 continue
             finally:
                 os.close(pidfd)
-            if not has_ended:  # stuck in the kernel: its end cannot be waited for
-                return left
-            os.waitpid(pid, 0)
+            if has_ended:
+                os.waitpid(pid, 0)
+            else:  # in the kernel: its end cannot be waited for
+                stuck.add(pid)
     return left
 
 

@@ -70,3 +70,33 @@ def test_one_of_another_user_is_spared_and_named() -> None:
         "True True",
         f"process PID ({name}), which a rank has left behind, belongs to another user and goes on",
     ]
+
+
+STUCK = """
+import os, signal, time
+from orcalike.launcher import orphans
+
+orphans.adopt_orphans()
+children = []
+for number in range(3):
+    if (pid := os.fork()) == 0:
+        time.sleep(1000)
+    children.append(pid)
+kill, stuck = orphans._kill, []
+
+def kill_but_the_first(pid, pidfd):
+    if not stuck:
+        stuck.append(pid)
+    return pid not in stuck and kill(pid, pidfd)
+
+orphans._kill = kill_but_the_first
+print(orphans.kill_orphans([]), orphans._children() == set(stuck))
+for pid in orphans._children():
+    os.kill(pid, signal.SIGKILL)
+"""
+
+
+def test_one_that_is_stuck_in_the_kernel_keeps_no_other_alive() -> None:
+    command = [sys.executable, "-c", STUCK]
+    ended = subprocess.run(command, capture_output=True, text=True, check=True, timeout=250)
+    assert ended.stdout == "set() True\n"
