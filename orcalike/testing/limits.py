@@ -71,6 +71,12 @@ class TimeLimit:
             self._ends_at = time.monotonic() + max(self.seconds, least)
             self._changed.notify_all()
 
+    def of_at_least(self, seconds: float) -> TimeLimit:
+        """The same for another block, which may take `seconds` at the least."""
+        limit = TimeLimit(max(self.seconds, seconds), self._fail, self._what)
+        limit.reporters = self.reporters
+        return limit
+
     def _watch(self) -> None:
         with self._changed:
             while not self._is_over and (rest := self._ends_at - time.monotonic()) > 0:

@@ -83,8 +83,7 @@ def orcalike_group(_orcalike_limit: TimeLimit) -> Iterator[Callable[[int], Membe
         return members
 
     yield make
-    with _orcalike_limit:
-        _orcalike_limit.restart(CLOSED_WITHIN)
+    with _orcalike_limit.of_at_least(CLOSED_WITHIN):
         opened.close()
 
 
@@ -104,6 +103,5 @@ def orcalike_processes(_orcalike_limit: TimeLimit) -> Iterator[Callable[[int], P
         return processes
 
     yield make
-    with _orcalike_limit:
-        _orcalike_limit.restart(CLOSED_WITHIN)
+    with _orcalike_limit.of_at_least(CLOSED_WITHIN):
         opened.close()

@@ -17,13 +17,13 @@ from collections.abc import Iterator, Sequence
 
 import pytest
 
-from tests.lib.processes import DEADLINE
+from tests.lib.processes import DEADLINE, output_of
 
 SWITCH = "switch"
 
 
 def ip(*arguments: str) -> str:
-    """`ip` with these arguments; raises CalledProcessError if it fails."""
+    """`ip` with these arguments; raises OSError if it fails."""
     done = subprocess.run(
         ["ip", *arguments], capture_output=True, text=True, check=False, timeout=DEADLINE
     )
@@ -77,11 +77,7 @@ class Host:
 
     def run(self, *arguments: str) -> str:
         """The stdout of a program on this host, which must end well."""
-        done = subprocess.run(
-            self.command(*arguments), capture_output=True, text=True, check=False, timeout=DEADLINE
-        )
-        assert done.returncode == 0, done.stderr
-        return done.stdout
+        return output_of(*self.command(*arguments))
 
     def cut(self) -> None:
         """Pull its cable: nothing comes or goes, and no error is seen but silence."""

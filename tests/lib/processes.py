@@ -68,6 +68,13 @@ def is_alive(pid: int) -> bool:
     return state_of(pid) != "Z"
 
 
+def output_of(*command: str) -> str:
+    """The stdout of a command, which must end well."""
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=DEADLINE)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
 class Process:
     """A program under way: its stdout is lines of JSON, its stderr a file."""
 

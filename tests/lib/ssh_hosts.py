@@ -23,7 +23,7 @@ import pytest
 
 from tests.lib.network import Host, hosts
 from tests.lib.own_runs import ORCALIKE
-from tests.lib.processes import DEADLINE, is_alive, until
+from tests.lib.processes import DEADLINE, is_alive, output_of, until
 from tests.lib.wall_clock import variables, wall_clock
 
 PACKAGES = ("openssh-server", "libwrap0")
@@ -228,11 +228,7 @@ class SshHosts:
 
     def orcalike(self, *arguments: str) -> str:
         """The stdout of `orcalike ARGUMENTS` on the user's host, which must end well."""
-        done = subprocess.run(
-            self.command(*arguments), capture_output=True, text=True, check=False, timeout=DEADLINE
-        )
-        assert done.returncode == 0, done.stderr
-        return done.stdout
+        return output_of(*self.command(*arguments))
 
     def status(self) -> Any:
         """How the only run stands, by `orcalike status --json`."""

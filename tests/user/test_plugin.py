@@ -92,8 +92,7 @@ def test_two_groups(orcalike_group):
     assert one.share(Votes, "votes").vote("tea") == other.share(Votes, "votes").vote("tea") == 1
 
 
-@pytest.mark.orcalike_timeout("100ms")
-def test_a_group_may_take_longer_to_leave(orcalike_group):
+def test_a_group_may_take_longer_to_leave(orcalike_group, _orcalike_limit):
     from orcalike.testing import Members
 
     def close_slowly(members, close=Members.close):
@@ -103,6 +102,7 @@ def test_a_group_may_take_longer_to_leave(orcalike_group):
 
     Members.close = close_slowly
     orcalike_group(1)
+    _orcalike_limit.seconds = 0.1  # from here on
 
 
 def fail(group):
@@ -144,19 +144,22 @@ ENDLESS = """
 pytestmark = pytest.mark.orcalike_timeout("1s")
 
 
-def test_guard(orcalike_group):
-    orcalike_group(2)[1].share(Votes, "votes").close(3)
+@pytest.fixture
+def votes(orcalike_group):
+    return orcalike_group(2)[1].share(Votes, "votes")
 
 
-def test_thread(orcalike_group):
-    votes = orcalike_group(2)[1].share(Votes, "votes")
+def test_guard(votes):
+    votes.close(3)
+
+
+def test_thread(votes):
     thread = threading.Thread(target=lambda: pytest.raises(orca.GroupClosed, votes.close, 3))
     thread.start()
     thread.join()
 
 
-async def test_coroutine(orcalike_group):
-    votes = await orcalike_group(2)[1].share.aio(Votes, "votes")
+async def test_coroutine(votes):
     await votes.close.aio(3)
 
 
@@ -204,6 +207,7 @@ def test_operation(orcalike_group):
         endless.go_on()
 
 
+@pytest.mark.orcalike_timeout("100s")
 def test_ctrl_c(orcalike_group):
     import signal
 
