@@ -13,7 +13,7 @@ import pytest
 import orcalike as orca
 from tests.lib.held_up import Gate, held_up
 
-LONG = 20.0
+LONG = 100.0
 
 
 def comes(condition: Callable[[], bool]) -> bool:
