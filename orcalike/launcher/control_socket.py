@@ -13,13 +13,13 @@ import json
 import os
 import selectors
 import socket
-import struct
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from orcalike.launcher.timers import Timers
+from orcalike.transport.drivers.sockets import process_and_user
 
 NAME = "control"
 #: The longest question.
@@ -89,7 +89,8 @@ class ControlSocket:
                 self._timers.at("control", AGAIN_SECONDS, self._listen)
             return
         connection.setblocking(False)
-        if len(self._open) >= CONNECTIONS_MAX or peer_user(connection) != os.getuid():
+        _, user = process_and_user(connection)
+        if len(self._open) >= CONNECTIONS_MAX or user != os.getuid():
             connection.close()
             return
         self._open[connection] = b""
@@ -150,12 +151,6 @@ class ControlSocket:
             connection.close()
 
 
-def peer_user(connection: socket.socket) -> int:
-    """The user whose process is at the other end of a Unix socket."""
-    _, user = _peer(connection)
-    return user
-
-
 def ask(directory: Path, question: Answer, seconds: float) -> Answer:
     """Ask the run that has this folder.
 
@@ -181,16 +176,9 @@ def ask(directory: Path, question: Answer, seconds: float) -> Answer:
 
 def _is_stopped(connection: socket.socket) -> bool:
     """Whether the process that listens at the other end stands still, as far as this one may see it."""
-    process, _ = _peer(connection)
+    process, _ = process_and_user(connection)
     try:
         stat = Path(f"/proc/{process}/stat").read_text()
     except OSError:
         return False
     return stat.rpartition(")")[2].split()[0] == "T"
-
-
-def _peer(connection: socket.socket) -> tuple[int, int]:
-    """The process at the other end of a Unix socket, or the one that listens there, and its user."""
-    data = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, struct.calcsize("3i"))
-    process, user, _ = struct.unpack("3i", data)
-    return int(process), int(user)

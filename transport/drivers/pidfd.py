@@ -55,7 +55,6 @@ class OwnProcess:
         try:
             self.files = os.open("/proc/self/fd", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         except OSError as error:
-            self.files = -1
             if not lasts(error):
                 raise
 

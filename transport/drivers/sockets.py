@@ -132,7 +132,7 @@ def datagrams_beside(listener: socket.socket) -> socket.socket:
             os.fchmod(sock.fileno(), 0o600)  # the file that bind makes gets this mode
             if _is_socket(
                 name
-            ):  # left behind: the process that listens beside it is its only owner
+            ):  # left behind: its only owner is the process that listens beside it
                 os.unlink(name)
         sock.bind(name)
     except OSError as error:
