@@ -63,6 +63,7 @@ cdef class Invoker:
     cdef int queue_full(self, object replica) except -1
     cdef int queue_has_room(self, object replica) except -1
     cdef int watch_threads(self) except -1
+    cdef int post_call(self, object replica, object operation, tuple args) except -1
     cdef object begin_pending(self)
     cpdef bint withdraw(self, Invocation invocation, str why)
 

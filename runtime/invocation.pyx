@@ -324,6 +324,10 @@ cdef class Invoker:
         """A thread that does not receive has an object's mutex, or may soon have it."""
         return 0
 
+    cdef int post_call(self, object replica, object operation, tuple args) except -1:
+        """Send a write that nothing waits for, whether there is room for it or not; nothing if the group is lost."""
+        return 0
+
     cdef object begin_pending(self):
         """A task is not applied yet: what is to be paid when it is, or None."""
         return None

@@ -383,6 +383,18 @@ cdef unsigned int members_of(object stable) except? 0xFFFFFFFF:
     return stable
 
 
+def post(BoundOperation bound, *args):
+    """Have an operation called that undoes another call of this process, at once, though this may be full.
+
+    Nothing waits for it, and it is before whatever this member calls next. Of a group that is lost nothing is undone.
+    """
+    cdef Replica replica = find(<PyObject*>bound.object)
+    if replica is None:
+        bound(*args)
+    else:
+        replica.invoker.post_call(replica, bound.operation, args)
+
+
 def group_of(BoundOperation bound):
     """The runtime that carries out the invocations of a bound operation."""
     return find(<PyObject*>bound.object).invoker

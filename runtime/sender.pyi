@@ -5,6 +5,7 @@ from typing import Any, final
 from orcalike.runtime.degrees import Degrees
 from orcalike.runtime.invocation import Invocation
 from orcalike.runtime.marshal import Codec
+from orcalike.runtime.replica import Replica
 from orcalike.runtime.room import Room
 from orcalike.runtime.under_way import Sending, UnderWay
 
@@ -35,6 +36,13 @@ class Sender(UnderWay):
         degree: int = -1,
         awaited: bool = False,
     ) -> Invocation[Any]: ...
-    def post(self, code: int, args: tuple[Any, ...], what: str, degree: int = -1) -> int: ...
+    def post(
+        self,
+        code: int,
+        args: tuple[Any, ...],
+        what: str,
+        degree: int = -1,
+        replica: Replica | None = None,
+    ) -> int: ...
     def check_open(self) -> None: ...
     def may_invoke(self) -> bool: ...

@@ -306,11 +306,12 @@ cdef class Sender(UnderWay):
             raise StackError(f"{name_of(operation)} with stable={wanted}: {NO_STABLE}")
         return self.receipts.check(operation, wanted)
 
-    def post(self, int code, tuple args, str what, int degree=-1):
-        """Have the group itself do something, which nothing waits for; returns its ticket.
+    def post(self, int code, tuple args, str what, int degree=-1, Replica replica=None):
+        """Have the group itself do something, or an object, which nothing waits for; returns its ticket.
 
-        Its degree is the group's where none is given. It never waits for room: there is one for each call that is waited for, at most.
+        Its degree is the group's where none is given. It never waits for room: there are two for each call that is waited for, at most.
         """
+        cdef uint32_t number = 0 if replica is None else replica.number
         cdef bytes body = self.codec.encode_slow(args, what)
         cdef uint64_t ticket
         degree = self.degrees.effective if degree < 0 else degree
@@ -318,16 +319,21 @@ cdef class Sender(UnderWay):
         try:
             if self.history is None:
                 ticket = self.pack.ticket
-                self.commit(0, code << 1, body, degree)
+                self.commit(number, code << 1, body, degree)
             else:
                 with self.history.lock:
                     ticket = self.pack.ticket
-                    self.history.invoked(ticket, None, what, args, body)
-                    self.commit(0, code << 1, body, degree)
+                    self.history.invoked(ticket, replica, what, args, body)
+                    self.commit(number, code << 1, body, degree)
             self.driver.kick()
         finally:
             drop_later()
         return ticket
+
+    cdef int post_call(self, object replica, object operation, tuple args) except -1:
+        if self.failure is None:
+            self.post((<Operation>operation).index, args, operation.title, (<Operation>operation).degree, <Replica>replica)
+        return 0
 
     cdef object begin_pending(self):
         return None if self.receipts is None else self.receipts.begin_pending()

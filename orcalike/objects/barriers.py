@@ -6,8 +6,9 @@ from threading import BrokenBarrierError
 
 from orcalike.objects import language as orca
 from orcalike.objects.ownership import next_attempt
-from orcalike.objects.steps import Method, Steps, ask, ask_within, give_up
+from orcalike.objects.steps import Method, Steps, ask, ask_within
 from orcalike.runtime.durations import Duration, in_seconds
+from orcalike.runtime.operation import post
 
 
 @orca.shared
@@ -113,7 +114,7 @@ class Barrier:
         except BrokenBarrierError:
             raise
         except BaseException:  # it may have arrived all the same
-            give_up(self._abandon, attempt)
+            post(self._abandon, attempt)
             raise
         if not met:
             raise BrokenBarrierError

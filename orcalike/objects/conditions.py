@@ -11,8 +11,9 @@ from orcalike.objects import language as orca
 from orcalike.objects.locks import RLock
 from orcalike.objects.monitors import Monitor
 from orcalike.objects.ownership import Runner, next_attempt, this_runner
-from orcalike.objects.steps import Method, Steps, ask, ask_within, give_up, is_cancellation
+from orcalike.objects.steps import Method, Steps, ask, ask_within, is_cancellation
 from orcalike.runtime.durations import Duration, in_seconds
+from orcalike.runtime.operation import post
 
 T = TypeVar("T")
 
@@ -89,8 +90,8 @@ def _end_interrupted(
             yield from ask(home._end_interrupted, number, runner)
         except BaseException as again:
             if not is_cancellation(again):
-                give_up(home._forsake, number)
+                post(home._forsake, number)
                 raise
         else:
             return
-    give_up(home._forsake, number)
+    post(home._forsake, number)

@@ -5,13 +5,14 @@ from __future__ import annotations
 from orcalike.errors import OrcalikeError
 from orcalike.objects import language as orca
 from orcalike.objects.ownership import next_attempt
-from orcalike.objects.steps import Method, Steps, ask, ask_within, give_up
+from orcalike.objects.steps import Method, Steps, ask, ask_within
 from orcalike.runtime.durations import Duration, seconds_of
+from orcalike.runtime.operation import post
 from orcalike.transport.drivers.deferral import held, held_or_undone
 
 
 def _undo_enter(election: Election, term: int) -> None:
-    give_up(election.resign)
+    post(election.resign)
 
 
 @orca.shared
@@ -122,7 +123,7 @@ class Election:
             if term is None:
                 _, term = yield from ask_within(limit, self._wait)
         except BaseException:  # it may stand all the same
-            give_up(self._abandon, attempt)
+            post(self._abandon, attempt)
             raise
         return term
 
@@ -145,7 +146,7 @@ class Election:
             raise
         except BaseException:
             # It may have been withdrawn, and another call may have it stand meanwhile.
-            give_up(self._resign_since, since)
+            post(self._resign_since, since)
             raise
 
     # A handler of a signal that raises as `__enter__` returns, or as `__exit__` begins, would leave it leading.

@@ -12,14 +12,15 @@ import threading
 from orcalike.errors import OrcalikeError
 from orcalike.objects import language as orca
 from orcalike.objects.ownership import Runner, give_slot_back, next_attempt, take_slot, this_runner
-from orcalike.objects.steps import Method, Steps, ask, ask_within, give_up
+from orcalike.objects.steps import Method, Steps, ask, ask_within
 from orcalike.runtime.durations import Duration, parse_duration
+from orcalike.runtime.operation import post
 from orcalike.transport.drivers.deferral import held, held_or_undone
 
 
 def _undo_enter(mutex: Mutex, token: int) -> None:
     home = mutex._home()
-    give_up(home._release_unused, this_runner(), token, home._depth)
+    post(home._release_unused, this_runner(), token, home._depth)
 
 
 class Mutex:
@@ -122,17 +123,16 @@ class Mutex:
         """Acquire it: whether that was done, within `timeout` seconds (-1: no limit)."""
         limit = check_limit(blocking, timeout)
         home, runner = self._home(), this_runner()
-        slot, attempt, is_free = take_slot(), next_attempt(), True
+        slot, attempt = take_slot(), next_attempt()
         try:
             if not blocking or limit == 0:
                 return (yield from ask(home._try_acquire, runner, slot, attempt))
             return (yield from ask_within(limit, home._acquire, runner, slot, attempt))[0]
         except BaseException:  # it may have run all the same
-            is_free = give_up(home._abandon, slot, attempt)
+            post(home._abandon, slot, attempt)
             raise
         finally:
-            if is_free:
-                give_slot_back(slot)
+            give_slot_back(slot)
 
     @Method
     def release(self) -> Steps[None]:
@@ -142,17 +142,16 @@ class Mutex:
         """
         home, runner = self._home(), this_runner()
         token = home._token
-        slot, attempt, is_free = take_slot(), next_attempt(), True
+        slot, attempt = take_slot(), next_attempt()
         try:
             yield from ask(home._release, runner, slot, attempt)
         except OrcalikeError:
             raise
         except BaseException:  # it may have been withdrawn: no caller would release it any more
-            is_free = give_up(home._release_once, runner, token, slot, attempt)
+            post(home._release_once, runner, token, slot, attempt)
             raise
         finally:
-            if is_free:
-                give_slot_back(slot)
+            give_slot_back(slot)
 
     @orca.read
     def locked(self) -> bool:

@@ -9,8 +9,9 @@ from typing import Any, Generic, TypeVar
 
 from orcalike.objects import language as orca
 from orcalike.objects.ownership import give_slot_back, next_attempt, take_slot
-from orcalike.objects.steps import Method, Steps, ask, ask_within, give_up
+from orcalike.objects.steps import Method, Steps, ask, ask_within
 from orcalike.runtime.durations import Duration, in_seconds
+from orcalike.runtime.operation import post
 
 T = TypeVar("T")
 
@@ -177,7 +178,7 @@ class Queue(Generic[T]):
         """
         item: Any
         limit = _check(timeout) if block else 0.0
-        slot, attempt, is_free = take_slot(), next_attempt(), True
+        slot, attempt = take_slot(), next_attempt()
         try:
             if limit == 0:
                 done, item = yield from ask(self._try_get, slot, attempt)
@@ -186,11 +187,10 @@ class Queue(Generic[T]):
         except ShutDown:
             raise
         except BaseException:  # it may have run all the same
-            is_free = give_up(self._abandon, slot, attempt)
+            post(self._abandon, slot, attempt)
             raise
         finally:
-            if is_free:
-                give_slot_back(slot)
+            give_slot_back(slot)
         if not done:
             raise queue.Empty
         taken: T = item

@@ -5,13 +5,14 @@ from __future__ import annotations
 from orcalike.errors import OrcalikeError
 from orcalike.objects import language as orca
 from orcalike.objects.ownership import give_slot_back, next_attempt, take_slot
-from orcalike.objects.steps import Method, Steps, ask, ask_within, give_up
+from orcalike.objects.steps import Method, Steps, ask, ask_within
 from orcalike.runtime.durations import Duration, in_seconds
+from orcalike.runtime.operation import post
 from orcalike.transport.drivers.deferral import held, held_or_undone
 
 
 def _undo_enter(semaphore: Semaphore, acquired: bool) -> None:
-    give_up(semaphore.release)
+    post(semaphore.release)
 
 
 @orca.shared
@@ -84,17 +85,16 @@ class Semaphore:
         if not blocking and timeout is not None:
             raise ValueError("can't specify timeout for non-blocking acquire")
         limit = in_seconds(timeout)
-        slot, attempt, is_free = take_slot(), next_attempt(), True
+        slot, attempt = take_slot(), next_attempt()
         try:
             if not blocking or (limit is not None and limit <= 0):
                 return (yield from ask(self._try_acquire, slot, attempt))
             return (yield from ask_within(limit, self._acquire, slot, attempt))[0]
         except BaseException:  # it may have run all the same
-            is_free = give_up(self._abandon, slot, attempt)
+            post(self._abandon, slot, attempt)
             raise
         finally:
-            if is_free:
-                give_slot_back(slot)
+            give_slot_back(slot)
 
     @orca.write
     def release(self, n: int = 1) -> None:
@@ -124,17 +124,16 @@ class Semaphore:
     @Method
     def _leave(self) -> Steps[None]:
         """Release a permit, also if the caller is interrupted or cancelled."""
-        slot, attempt, is_free = take_slot(), next_attempt(), True
+        slot, attempt = take_slot(), next_attempt()
         try:
             yield from ask(self._release_once, slot, attempt)
         except OrcalikeError:
             raise
         except BaseException:  # it may have been withdrawn
-            is_free = give_up(self._release_once, slot, attempt)
+            post(self._release_once, slot, attempt)
             raise
         finally:
-            if is_free:
-                give_slot_back(slot)
+            give_slot_back(slot)
 
     # A handler of a signal that raises as `__enter__` returns, or as `__exit__` begins, would leave it held.
 

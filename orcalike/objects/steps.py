@@ -20,7 +20,7 @@ from typing import (
     overload,
 )
 
-from orcalike.errors import BlockingInLoop, InvocationTimeout, OrcalikeError, WindowFull
+from orcalike.errors import BlockingInLoop, InvocationTimeout
 from orcalike.objects.signatures import BoundDescribed, Described
 from orcalike.runtime.awaiting import blocking_method
 from orcalike.runtime.operation import BoundOperation
@@ -63,29 +63,6 @@ def ask_within(
         if error.outcome != "withdrawn":
             raise
         return False, None
-
-
-_given_up: set[Any] = set()
-"""Tasks that wait for room: an event loop keeps none of its own."""
-
-
-def give_up(abandon: BoundOperation[P, None], /, *attempt: P.args, **kwargs: P.kwargs) -> bool:
-    """Have an attempt undone whose caller was interrupted; it is ordered after its withdrawal.
-
-    Returns whether it is before what this member calls from now on: else its slot is for no other call.
-    """
-    try:
-        abandon.nowait(*attempt, **kwargs)
-    except WindowFull:  # on an event loop
-        import asyncio  # not at the top: only coroutines need it, and it takes long
-
-        task = asyncio.get_running_loop().create_task(abandon.aio(*attempt, **kwargs))
-        _given_up.add(task)
-        task.add_done_callback(_given_up.discard)
-        return False
-    except OrcalikeError:
-        pass  # if the group is lost, so is what the member held
-    return True
 
 
 def is_cancellation(error: BaseException) -> bool:

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 import orcalike as orca
-from orcalike.objects import Counter, Election, Queue, RLock, Semaphore
-from orcalike.objects.steps import Steps, _given_up
+from orcalike.objects import Condition, Counter, Election, Queue, RLock, Semaphore
+from orcalike.objects.steps import Steps
 from tests.unit.objects.members import Lab
 
 
@@ -67,7 +67,7 @@ def while_full(group: orca.Group, counter: Counter, function: Callable[[], None]
     group._session.pump.call(fill)
 
 
-async def test_a_get_that_is_undone_late_is_undone() -> None:
+async def test_a_get_is_undone_before_the_next_call() -> None:
     async with orca.join() as group:
         counter = await group.share.aio(Counter, "counter")
         jobs = await group.share.aio(Queue[int], "jobs")
@@ -77,13 +77,10 @@ async def test_a_get_that_is_undone_late_is_undone() -> None:
         request = next(getting)
         assert await request.operation.aio(*request.arguments) == 1
         while_full(group, counter, lambda: interrupt(getting, asyncio.CancelledError))
-        first = await jobs.get.aio()
-        await asyncio.gather(*_given_up)
-        assert jobs.qsize() == 2
-        assert sorted([first, await jobs.get.aio(), await jobs.get.aio()]) == [1, 2, 3]
+        assert [await jobs.get.aio() for _ in range(3)] == [1, 2, 3]
 
 
-async def test_a_permit_that_is_released_late_is_released_once() -> None:
+async def test_a_permit_is_released_once_though_the_member_is_full() -> None:
     async with orca.join() as group:
         counter = await group.share.aio(Counter, "counter")
         semaphore = await group.share.aio(Semaphore, "semaphore", 2)
@@ -94,7 +91,6 @@ async def test_a_permit_that_is_released_late_is_released_once() -> None:
         await request.operation.aio(*request.arguments)
         while_full(group, counter, lambda: interrupt(leaving, asyncio.CancelledError))
         await semaphore._leave.aio()
-        await asyncio.gather(*_given_up)
         assert semaphore.value == 2
 
 
@@ -135,7 +131,7 @@ async def lock_twice(group: orca.Group) -> RLock:
 
 
 @pytest.mark.parametrize("ran", [False, True])
-async def test_a_lock_that_is_released_late_is_released_once(*, ran: bool) -> None:
+async def test_a_lock_is_released_once_though_the_member_is_full(*, ran: bool) -> None:
     """Also if its holder has acquired it again meanwhile."""
     async with orca.join() as group:
         counter = await group.share.aio(Counter, "counter")
@@ -146,7 +142,6 @@ async def test_a_lock_that_is_released_late_is_released_once(*, ran: bool) -> No
             await request.operation.aio(*request.arguments)
         while_full(group, counter, lambda: interrupt(releasing, asyncio.CancelledError))
         assert await lock.acquire.aio()
-        await asyncio.gather(*_given_up)
         for _ in range(2):
             assert lock.locked()
             await lock.release.aio()
@@ -154,7 +149,7 @@ async def test_a_lock_that_is_released_late_is_released_once(*, ran: bool) -> No
 
 
 @pytest.mark.parametrize("released", [False, True])
-async def test_an_acquisition_that_is_undone_late_is_undone_once(*, released: bool) -> None:
+async def test_an_acquisition_is_undone_once_though_the_member_is_full(*, released: bool) -> None:
     """Whatever its caller does with the lock meanwhile."""
     async with orca.join() as group:
         counter = await group.share.aio(Counter, "counter")
@@ -170,8 +165,36 @@ async def test_an_acquisition_that_is_undone_late_is_undone_once(*, released: bo
         else:
             assert await lock.acquire.aio()
             held += 1
-        await asyncio.gather(*_given_up)
         for _ in range(held):
             assert lock.locked()
             await lock.release.aio()
         assert not lock.locked()
+
+
+async def notify(condition: Condition) -> None:
+    async with condition:
+        await condition.notify.aio()
+
+
+@pytest.mark.parametrize("ran", [False, True])
+@pytest.mark.parametrize("method", [RLock.acquire, RLock.release])
+async def test_a_wait_restores_no_acquisition_that_was_undone(method: Any, *, ran: bool) -> None:
+    """A nested acquisition that was cancelled, or a release, which is done all the same."""
+    async with orca.join() as group:
+        counter = await group.share.aio(Counter, "counter")
+        condition = await group.share.aio(Condition, "condition")
+        assert await condition.acquire.aio()
+        if method is RLock.release:
+            assert await condition.acquire.aio()
+        interrupted = method.steps(condition)
+        request = next(interrupted)
+        if ran:
+            await request.operation.aio(*request.arguments)
+        while_full(group, counter, lambda: interrupt(interrupted, asyncio.CancelledError))
+        async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(notify(condition))
+            assert await condition.wait.aio(timeout=60)
+        assert condition.locked()
+        await condition.release.aio()
+        await group.fence.aio()
+        assert not condition.locked()
