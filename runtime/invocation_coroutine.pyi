@@ -1,16 +1,17 @@
 """The coroutine of an invocation, which `.aio(...)` returns."""
 
-from collections.abc import Coroutine, Generator
+from collections.abc import Callable, Coroutine, Generator
 from typing import Any, TypeVar, final
 
 from orcalike.runtime.invocation import Invocation
+from orcalike.runtime.invoked import Titled
 
 _R = TypeVar("_R")
 _R_co = TypeVar("_R_co", covariant=True)
 
 @final
 class InvocationCoroutine(Coroutine[Any, Any, _R_co]):
-    """What `.aio(...)` returns: a coroutine that waits for an invocation, which was sent already."""
+    """What `.aio(...)` returns: a coroutine that waits for an invocation, which was sent already if there was room."""
 
     __name__: str
     __qualname__: str
@@ -19,6 +20,10 @@ class InvocationCoroutine(Coroutine[Any, Any, _R_co]):
     def throw(self, *error: Any) -> Any: ...
     def close(self) -> None: ...
     def __await__(self) -> Generator[Any, None, _R_co]: ...
+    def __iter__(self) -> Generator[Any, None, _R_co]: ...
     def __next__(self) -> Any: ...
 
+def unsent_coroutine(
+    operation: Titled | str, begin: Callable[[], Coroutine[Any, Any, _R]]
+) -> InvocationCoroutine[_R]: ...
 async def within(invocation: Invocation[_R], seconds: float) -> _R: ...

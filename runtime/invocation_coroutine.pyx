@@ -1,4 +1,4 @@
-"""The coroutine of an invocation, which `.aio(...)` returns.
+"""The coroutine of an invocation, which `.aio(...)` returns, whether there was room to send it at once or not.
 
 A task that awaits it, and finds the outcome there, gets it without a generator in between.
 """
@@ -30,7 +30,7 @@ from orcalike.transport.drivers.deferral cimport drop_later, hold
 @cython.final
 @cython.freelist(64)
 cdef class InvocationCoroutine:
-    """What `.aio(...)` returns: a coroutine that waits for an invocation, which was sent already.
+    """What `.aio(...)` returns: a coroutine that waits for an invocation, which was sent already if there was room.
 
     It has what `collections.abc.Coroutine` asks for, so that `asyncio.create_task` and
     `TaskGroup.create_task` take it. If it is cancelled, also before it has begun to run, the
@@ -44,14 +44,26 @@ cdef class InvocationCoroutine:
         """The iterator that waits for the outcome; once."""
         invocation, self.invocation = self.invocation, None
         if invocation is None:
-            raise RuntimeError("cannot reuse already awaited coroutine")
+            return self.begin_unsent()
+        self.operation = invocation.operation
         if self.seconds is None:
             return invocation.__await__()
         return within(invocation, self.seconds).__await__()
 
+    cdef object begin_unsent(self):
+        """The same of a call that was not sent yet."""
+        unsent, self.unsent = self.unsent, None
+        if unsent is None:
+            raise RuntimeError("cannot reuse already awaited coroutine")
+        return unsent().__await__()
+
     def __await__(self):
-        if self.invocation is None:
+        if self.invocation is None and self.unsent is None:
             self.begin()                # raises
+        return self
+
+    def __iter__(self):
+        """As an iterator has it: another class's `__await__` may be `yield from` this one's."""
         return self
 
     def __next__(self):
@@ -70,21 +82,21 @@ cdef class InvocationCoroutine:
             self.steps = self.begin()
             kind = error[0] if isinstance(error[0], type) else type(error[0])
             cancelled = cancelled_error()
-            if cancelled is not None and issubclass(kind, cancelled):
+            if invocation is not None and cancelled is not None and issubclass(kind, cancelled):
                 invocation.cancel()
         return self.steps.throw(*error)
 
     def close(self):
-        """It will not run any more; the invocation goes on."""
-        self.invocation = None
+        """It will not run any more; the invocation goes on, if it was sent."""
+        self.invocation = self.unsent = None
         if self.steps is not None:
             self.steps.close()
 
     def __dealloc__(self):
-        if self.invocation is not None and Py_IsInitialized():
+        if (self.invocation is not None or self.unsent is not None) and Py_IsInitialized():
             hold()                      # what a signal's handler raised in here would be lost
             try:
-                warn_of(self.invocation)
+                warn_of(self)
             finally:
                 drop_later()
 
@@ -94,7 +106,7 @@ cdef class InvocationCoroutine:
 
     @property
     def __qualname__(self):
-        return "an invocation" if self.invocation is None else name_of(self.invocation.operation)
+        return name_of(self.operation if self.invocation is None else self.invocation.operation)
 
     def __repr__(self):
         return f"<coroutine {self.__qualname__}>"
@@ -138,10 +150,20 @@ cdef InvocationCoroutine coroutine_of(Invocation invocation, object seconds):
     return made
 
 
-cdef int warn_of(Invocation invocation) except -1:
+def unsent_coroutine(operation, begin):
+    """The coroutine of a call for which there is no room: `begin()` makes that which sends it, and awaits the outcome."""
+    cdef InvocationCoroutine made = InvocationCoroutine.__new__(InvocationCoroutine)
+    made.operation = operation
+    made.unsent = begin
+    return made
+
+
+cdef int warn_of(InvocationCoroutine coroutine) except -1:
     """A coroutine has ended that did not run."""
-    PyErr_WarnEx(<PyObject*>RuntimeWarning, f"coroutine {name_of(invocation.operation)!r} was never "
-                 "awaited: the call was sent, and nothing waits for its outcome".encode(), 1)
+    what = ("there was no room for the call, and it was not sent" if coroutine.invocation is None
+            else "the call was sent, and nothing waits for its outcome")
+    PyErr_WarnEx(<PyObject*>RuntimeWarning,
+                 f"coroutine {coroutine.__qualname__!r} was never awaited: {what}".encode(), 1)
     return 0
 
 

@@ -18,7 +18,7 @@ from orcalike.runtime.durations import seconds_of
 from orcalike.runtime.errors import GuardFalse, WindowFull
 from orcalike.runtime.guards import refuse_guard
 from orcalike.runtime.raising import fresh, forget, own
-from orcalike.runtime.with_room import invoke_with_room
+from orcalike.runtime.with_room import coroutine_with_room
 from orcalike.transport.degree import MEMBERS_MAX, degree_of
 
 from orcalike.runtime.invocation cimport UNDER_WAY, Invocation, nanoseconds
@@ -431,7 +431,7 @@ cdef object aio(PyObject* self, PyObject* const* args, Py_ssize_t count, PyObjec
         named = () if names is NULL else <tuple>names
         given = [<object>args[i] for i in range(count + len(named))]
         bound = <BoundOperation>self
-        return invoke_with_room(group_of(bound), bound.operation, None if bound.timeout == NEVER else bound.timeout / 1e9,
+        return coroutine_with_room(group_of(bound), bound.operation, None if bound.timeout == NEVER else bound.timeout / 1e9,
                                 partial(bound.nowait, *given[:count], **dict(zip(named, given[count:]))))
 
 
@@ -580,8 +580,8 @@ cdef object start_in_coroutine(Atomic atomic, tuple args, dict kwargs, object se
     try:
         return coroutine_of(atomic.start(args, kwargs, stable, True), seconds)
     except WindowFull:
-        return invoke_with_room(atomic.place(args, kwargs)[0], atomic, seconds,
-                                partial(atomic.start, args, kwargs, stable, True))
+        return coroutine_with_room(atomic.place(args, kwargs)[0], atomic, seconds,
+                                   partial(atomic.start, args, kwargs, stable, True))
 
 
 class BoundAtomic:

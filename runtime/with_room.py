@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
 from orcalike.runtime.errors import WindowFull
 from orcalike.runtime.invocation import Invocation, Invoker, without_room
-from orcalike.runtime.invocation_coroutine import InvocationCoroutine, within
+from orcalike.runtime.invocation_coroutine import InvocationCoroutine, unsent_coroutine, within
 
 R = TypeVar("R")
 
@@ -23,10 +24,20 @@ def await_with_room(
     try:
         return InvocationCoroutine(start())
     except WindowFull:
-        return invoke_with_room(invoker, what, None, start)  # type: ignore[return-value]
+        return coroutine_with_room(invoker, what, None, start)
 
 
-async def invoke_with_room(
+def coroutine_with_room(
+    invoker: Invoker,
+    operation: Titled | str,
+    seconds: float | None,
+    start: Callable[[], Invocation[R]],
+) -> InvocationCoroutine[R]:
+    """What to await for a call that was refused: `start` sends it as soon as there is room."""
+    return unsent_coroutine(operation, partial(_invoke, invoker, operation, seconds, start))
+
+
+async def _invoke(
     invoker: Invoker,
     operation: Titled | str,
     seconds: float | None,

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import inspect
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine, Generator
 from typing import Any
 
 import pytest
@@ -127,6 +128,26 @@ async def test_it_is_awaited_once() -> None:
                 await waits
 
 
+class Wrapped:
+    """What a program awaits, and that awaits something else."""
+
+    def __init__(self, inner: Awaitable[object]) -> None:
+        self.inner = inner
+
+    def __await__(self) -> Generator[Any, None, object]:
+        return (yield from self.inner.__await__())
+
+
+async def test_a_class_of_the_program_may_await_it() -> None:
+    async with orca.join() as group:
+        counter = await group.share.aio(Counter, "counter")
+        assert await Wrapped(counter.add.aio(1)) == 1
+        adding = asyncio.ensure_future(Wrapped(counter.take.aio(3)))
+        await asyncio.sleep(0)
+        await counter.add.aio(2)
+        assert await adding == await counter.get.aio()
+
+
 async def test_one_that_is_never_awaited_warns() -> None:
     async with orca.join() as group:
         counter = await group.share.aio(Counter, "counter")
@@ -149,6 +170,64 @@ async def test_names_in_tasks() -> None:
         assert "coro=<Counter.add()" in repr(task)
         await task
         assert repr(task)
+        waiting = asyncio.create_task(counter.take.aio(5))
+        await asyncio.sleep(0)
+        assert "coro=<Counter.take()" in repr(waiting)
+        await counter.add.aio(4)
+        await waiting
+
+
+def made_while_full(group: orca.Group, counter: Counter) -> list[InvocationCoroutine[object]]:
+    """What `aio` returns where there is no room for the call."""
+    made: list[InvocationCoroutine[object]] = []
+
+    def fill(now: int) -> None:
+        with contextlib.suppress(orca.WindowFull):
+            while True:
+                counter.add.nowait(0)
+        made.append(counter.add.aio(1))
+        made.append(counter.add.options(timeout=LONG).aio(by=1))
+        made.append(add_to_both.aio(counter, counter))
+        made.append(group.share.aio(Counter, "other"))
+        made.append(group.drop.aio(counter))
+
+    group._session.pump.call(fill)
+    return made
+
+
+async def test_it_is_of_the_same_kind_where_there_is_no_room() -> None:
+    async with orca.join() as group:
+        counter = await group.share.aio(Counter, "counter")
+        made = made_while_full(group, counter)
+        assert {type(each) for each in made} == {InvocationCoroutine}
+        names = ["Counter.add", "Counter.add", "add_to_both", "share 'other'", "drop"]
+        assert [each.__qualname__ for each in made] == names
+        assert [await asyncio.create_task(each) for each in made[:3]] == [1, 2, 4]
+        with pytest.raises(RuntimeError, match="cannot reuse already awaited coroutine"):
+            await made[0]
+        for each in made[3:]:
+            each.close()
+        with pytest.raises(RuntimeError, match="cannot reuse already awaited coroutine"):
+            await made[3]
+
+
+async def test_one_for_which_there_was_no_room_says_that_it_was_not_sent() -> None:
+    async with orca.join() as group:
+        counter = await group.share.aio(Counter, "counter")
+        made = made_while_full(group, counter)
+        with pytest.warns(
+            RuntimeWarning,
+            match="never awaited: there was no room for the call, and it was not sent",
+        ):
+            del made[0]
+        cancelled = asyncio.create_task(made[0])
+        cancelled.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await cancelled
+        for each in made[1:]:
+            each.close()
+        await group.fence.aio()
+        assert counter.get() == 0
 
 
 def test_outside_of_a_loop(counter: Counter) -> None:
