@@ -20,7 +20,8 @@ from orcalike.runtime.task import go_on
 
 from orcalike.runtime.audit cimport number_of, passed_over, refusal
 from orcalike.runtime.invocation cimport Invocation
-from orcalike.runtime.operation cimport ARGS_MAX, POPUP, UNDO, Atomic, Operation
+from orcalike.runtime.atomic cimport Atomic
+from orcalike.runtime.operation cimport ARGS_MAX, POPUP, UNDO, Operation
 from orcalike.runtime.replica cimport (
     BYTES_MAX,
     CLOSED,

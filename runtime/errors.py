@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Any, Literal
 
 from orcalike.transport.errors import OrcalikeError
 
@@ -53,6 +53,10 @@ class InvocationTimeout(OrcalikeError, TimeoutError):
     def __init__(self, message: str, outcome: Literal["withdrawn", "unknown"]) -> None:
         super().__init__(message)
         self.outcome: Literal["withdrawn", "unknown"] = outcome
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """It may be raised in a process of a pool, and be sent to another one."""
+        return type(self), (*self.args, self.outcome), vars(self)
 
 
 class InvocationCancelled(OrcalikeError):

@@ -37,6 +37,7 @@ from orcalike.runtime.registered import (
     is_named_tuple,
     record_of,
 )
+from orcalike.runtime.replica import replica_of
 from orcalike.transport.errors import ProtocolError
 from orcalike.transport.wording import counted
 
@@ -135,6 +136,8 @@ def _remedy(value: object) -> str:
     is_record = not isinstance(value, type) and is_dataclass(type(value))
     if is_record or isinstance(value, Enum) or is_named_tuple(type(value)):
         return "register its class with orcalike.register"
+    if replica_of(value) is not None:
+        return "it is shared in another group: share it in this one, too, or pass its name"
     if lookup_class(type(value)) is not None:
         return "it is not shared: pass what group.share returns"
     if isinstance(value, (type, ModuleType)) or callable(value):

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
 from orcalike.runtime import classes
+from orcalike.runtime.atomic import Atomic
 from orcalike.runtime.call import Call, is_fault
 from orcalike.runtime.changes import Fence, ViewChange, Withdrawal
 from orcalike.runtime.codes import ATOMIC_HEAD, Code, check_fields, ended_ranks
@@ -28,7 +29,6 @@ from orcalike.runtime.forks import Forks
 from orcalike.runtime.invocation import Invocation, name_of, withdrawal_error
 from orcalike.runtime.long_waits import UNSEEN, LongWaits
 from orcalike.runtime.object_table import ObjectTable
-from orcalike.runtime.operation import Atomic
 from orcalike.runtime.replica import (
     DROPPED,
     LOCKED,

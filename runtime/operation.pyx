@@ -1,3 +1,4 @@
+# cython: embedsignature=True, embedsignature.format=clinic
 """Operations: the descriptors that stand in a shared class (D11, D12).
 
 A call of an operation on an object finds the descriptor, which is called with the object first and
@@ -14,7 +15,6 @@ from cpython.ref cimport Py_DECREF
 from libc.stdint cimport int64_t
 
 from orcalike.runtime.arguments import arity, order_of, positional
-from orcalike.runtime.durations import seconds_of
 from orcalike.runtime.errors import GuardFalse, WindowFull
 from orcalike.runtime.guards import refuse_guard
 from orcalike.runtime.raising import fresh, forget, own
@@ -94,8 +94,10 @@ cdef class Operation:
         self.degree = -1 if resilience is None else degree_of(resilience)
         self.index = -1
 
-    def when(self, guard):
+    def when(self, guard=None, /):
         """Declare the guard, what to wait for; raises DeclarationError for one that cannot be."""
+        if guard is None:
+            return self.when
         refuse_guard(self, guard, self.info is not None)
         self.guard = guard
         self.traits |= GUARDED
@@ -192,6 +194,10 @@ cdef class Operation:
         return self.function
 
     @property
+    def __annotations__(self):
+        return self.function.__annotations__
+
+    @property
     def __isabstractmethod__(self):
         """Whether a class is abstract by it: `@abstractmethod` may stand above or below."""
         return getattr(self.function, "__isabstractmethod__", False)
@@ -199,6 +205,9 @@ cdef class Operation:
     @__isabstractmethod__.setter
     def __isabstractmethod__(self, value):
         self.function.__isabstractmethod__ = value
+
+    def __reduce__(self):
+        return self.__qualname__ if self.info is None else (getattr, (self.info.cls, self.name))
 
     def __repr__(self):
         return f"<{self.kind} operation {self.function.__qualname__}>"
@@ -260,6 +269,11 @@ cdef object caught():
         reraise()
     except BaseException as error:
         return error
+
+
+cdef object call_operation(PyObject* self, PyObject* const* args, Py_ssize_t count, PyObject* names):
+    """`operation.__call__(object, ...)`."""
+    return (<objectcall>PyObject_Vectorcall)(self, args, count, names)
 
 
 cdef object call_slow(PyObject* self, PyObject* const* args, size_t flags, PyObject* names):
@@ -364,6 +378,22 @@ cdef class BoundOperation:
     def __wrapped__(self):
         """The method as it was written, bound to the object: its signature is the operation's."""
         return self.operation.function.__get__(self.object)
+
+    @property
+    def __annotations__(self):
+        return self.operation.function.__annotations__
+
+    def __eq__(self, other):
+        """As methods are: the same operation of the same object, with the same options."""
+        cdef BoundOperation that
+        if not isinstance(other, BoundOperation):
+            return NotImplemented
+        that = <BoundOperation>other
+        return (self.object is that.object and self.operation is that.operation
+                and self.timeout == that.timeout and self.stable == that.stable)
+
+    def __hash__(self):
+        return hash((id(self.object), id(self.operation)))
 
     def __reduce__(self):
         return getattr, (self.object, self.operation.name)
@@ -474,152 +504,20 @@ cdef object done_at_once(Operation operation, PyObject* const* args, Py_ssize_t 
     return invocation
 
 
-cdef class Atomic:
-    """A function declared `@atomic`: one message for operations on several objects."""
-
-    kind = "atomic"
-
-    def __init__(self, function, bint undo=False, resilience=None):
-        self.function = function
-        self.undo = undo
-        self.resilience = resilience
-        self.degree = -1 if resilience is None else degree_of(resilience)
-        self.name = function.__name__
-
-    def when(self, guard):
-        """Declare the guard, with the function's own parameters; raises DeclarationError as an operation's does."""
-        refuse_guard(self, guard, False)
-        if self.guard_declared is not None:
-            self.guard_declared(guard)
-        self.guard = guard
-        return guard
-
-    def __call__(self, *args, **kwargs):
-        """Wait for the outcome. The objects may all be unshared: then it is a plain call."""
-        return self.call(args, kwargs, None, 0)
-
-    def call(self, args, kwargs, timeout, stable):
-        """The call, with a time limit in seconds, done when so many members have applied it."""
-        invoker, placed, named = self.place(args, kwargs)
-        if invoker is None:
-            return self.run_plain(placed, named)
-        return invoker.call_atomic(self, placed, named, timeout, stable)
-
-    def nowait(self, *args, **kwargs):
-        """Do not wait: returns the invocation."""
-        return self.start(args, kwargs, 0, False)
-
-    def start(self, args, kwargs, stable, awaited):
-        """The invocation, done when so many members have applied it; `awaited`: a coroutine is about to wait for it."""
-        cdef Invocation invocation
-        invoker, placed, named = self.place(args, kwargs)
-        if invoker is not None:
-            return invoker.invoke_atomic(self, placed, named, stable, awaited)
-        invocation = Invocation.__new__(Invocation)
-        invocation.operation = self
-        try:
-            invocation.succeed(self.run_plain(placed, named))
-        except Exception as error:
-            invocation.fail(own(error))
-        return invocation
-
-    def aio(self, *args, **kwargs):
-        """The same as a coroutine; the call is sent at once, or when there is room for it."""
-        return start_in_coroutine(self, args, kwargs, None, 0)
-
-    def options(self, *, timeout=None, stable=None):
-        """The same function with a time limit, in seconds or as a text, and done when it is k-stable."""
-        return BoundAtomic(self, seconds_of(timeout), members_of(stable))
-
-    def place(self, args, kwargs):
-        """(what carries it out or None, positional arguments, keyword-only arguments)."""
-        placed, named = positional(self, args, kwargs)
-        invokers = []
-        for value in (*placed, *named.values()):
-            invoker = invoker_of(value)
-            if invoker is not None and invoker not in invokers:
-                invokers.append(invoker)
-        if len(invokers) > 1:
-            raise ValueError(f"{self.name} was given objects of different groups")
-        return (invokers[0] if invokers else None), placed, named
-
-    def run_plain(self, placed, named):
-        """Run on objects that are not shared."""
-        if self.guard is not None and not self.guard(*placed, **named):
-            raise GuardFalse(f"the guard of {self.name} does not hold, and no object is shared")
-        return self.function(*placed, **named)
-
-    @property
-    def title(self):
-        """Its name, for people."""
-        return self.name
-
-    @property
-    def __name__(self):
-        return self.name
-
-    @property
-    def __qualname__(self):
-        return self.function.__qualname__
-
-    @property
-    def __module__(self):
-        return self.function.__module__
-
-    @property
-    def __doc__(self):
-        return self.function.__doc__
-
-    @property
-    def __wrapped__(self):
-        return self.function
-
-
-cdef object start_in_coroutine(Atomic atomic, tuple args, dict kwargs, object seconds, object stable):
-    """What to await for the outcome of an atomic function, within a time limit."""
-    try:
-        return coroutine_of(atomic.start(args, kwargs, stable, True), seconds)
-    except WindowFull:
-        return coroutine_with_room(atomic.place(args, kwargs)[0], atomic, seconds,
-                                   partial(atomic.start, args, kwargs, stable, True))
-
-
-class BoundAtomic:
-    """An atomic function with a time limit, and a number of members that are to apply it."""
-
-    def __init__(self, atomic, timeout, stable):
-        self.atomic = atomic
-        self.timeout = timeout
-        self.stable = stable
-
-    def __call__(self, *args, **kwargs):
-        """Wait for the outcome, for so long."""
-        return self.atomic.call(args, kwargs, self.timeout, self.stable)
-
-    def nowait(self, *args, **kwargs):
-        """Do not wait; the limit is the caller's business then."""
-        return self.atomic.start(args, kwargs, self.stable, False)
-
-    def aio(self, *args, **kwargs):
-        """The same as a coroutine; the call is sent at once, or when there is room for it."""
-        return start_in_coroutine(self.atomic, args, kwargs, self.timeout, self.stable)
-
-
-cdef object invoker_of(object value):
-    cdef Replica replica = find(<PyObject*>value)
-    return None if replica is None else replica.invoker
-
-
 def _enable():
     """Make the classes' instances callable without a tuple; once, at import."""
     cdef Operation probe = Operation.__new__(Operation)
     orcalike_enable_vectorcall(<PyTypeObject*>Operation,
                                <char*>&probe.vectorcall - <char*><PyObject*>probe, True)
+    orcalike_add_fastcall(<PyTypeObject*>Operation, &call_def, "__call__", <orcalike_fastcall>call_operation,
+                          "Call it with an object to work on.")   # for those that look whether there is such a method
     orcalike_add_fastcall(<PyTypeObject*>BoundOperation, &nowait_def, "nowait",
-                          <orcalike_fastcall>nowait, "Do not wait: returns the invocation.")
+                          <orcalike_fastcall>nowait,
+                          "nowait($self, /, *args, **kwargs)\n--\n\nDo not wait: returns the invocation.")
     orcalike_add_fastcall(<PyTypeObject*>BoundOperation, &aio_def, "aio", <orcalike_fastcall>aio,
+                          "aio($self, /, *args, **kwargs)\n--\n\n"
                           "The same as a coroutine; the call is sent at once, or when there is room for it.")
 
 
-cdef PyMethodDef nowait_def, aio_def
+cdef PyMethodDef call_def, nowait_def, aio_def
 _enable()

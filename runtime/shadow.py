@@ -15,11 +15,12 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from orcalike.runtime.atomic import Atomic
 from orcalike.runtime.call import Call
 from orcalike.runtime.classes import ClassInfo
 from orcalike.runtime.errors import NotSerializable, ReplicaDivergence
 from orcalike.runtime.marshal import Codec
-from orcalike.runtime.operation import Atomic, Operation
+from orcalike.runtime.operation import Operation
 from orcalike.runtime.registered import is_dataclass
 from orcalike.runtime.replica import Replica
 from orcalike.runtime.state import plain_state_of, set_plain_state_of

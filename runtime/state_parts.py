@@ -13,12 +13,13 @@ from collections.abc import Iterator
 from itertools import groupby
 from typing import TYPE_CHECKING, Any, Protocol
 
+from orcalike.runtime.atomic import Atomic
 from orcalike.runtime.call import Call, waiting_calls
 from orcalike.runtime.changes import Change
 from orcalike.runtime.errors import NotSerializable
 from orcalike.runtime.manager import Manager
 from orcalike.runtime.object_table import ObjectTable
-from orcalike.runtime.operation import Atomic, Operation
+from orcalike.runtime.operation import Operation
 from orcalike.runtime.replica import UNDECLARED, Replica
 from orcalike.runtime.sender import Sender
 from orcalike.runtime.state import give_state, what

@@ -2,12 +2,12 @@ from collections.abc import Iterator
 from random import Random
 from typing import Any, Protocol, type_check_only
 
+from orcalike.runtime.atomic import Atomic
 from orcalike.runtime.call import Call
 from orcalike.runtime.calling import Calling
 from orcalike.runtime.degrees import Degrees
 from orcalike.runtime.history import Recorder
 from orcalike.runtime.invocation import Invocation, Invoker
-from orcalike.runtime.operation import Atomic
 from orcalike.runtime.receipts import Receipts
 from orcalike.runtime.replica import Replica
 from orcalike.transport.drivers.driver import Driver

@@ -12,8 +12,9 @@ from functools import cached_property
 from types import FunctionType
 from typing import Any, Concatenate, ParamSpec, TypeVar, overload
 
+from orcalike.runtime.atomic import Atomic
 from orcalike.runtime.errors import DeclarationError
-from orcalike.runtime.operation import Atomic, Operation
+from orcalike.runtime.operation import Operation
 from orcalike.transport.degree import Resilience, degree_of
 
 S = TypeVar("S")

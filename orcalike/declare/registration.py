@@ -14,9 +14,9 @@ from orcalike.declare import determinism
 from orcalike.declare.class_members import Members, guard_problems
 from orcalike.declare.pickling import refuse_pickles
 from orcalike.declare.subject import Subject, finding
+from orcalike.runtime.atomic import Atomic
 from orcalike.runtime.classes import AtomicInfo, ClassInfo, declare, digest_of
 from orcalike.runtime.errors import DeclarationError
-from orcalike.runtime.operation import Atomic
 from orcalike.runtime.registered import import_name, title_of
 from orcalike.transport.degree import Resilience
 

@@ -63,6 +63,15 @@ class BoundDescribed:
         """The object."""
         return self._object
 
+    def __eq__(self, other: object) -> bool:
+        """As methods are: the same one of the same object."""
+        if not isinstance(other, BoundDescribed):
+            return NotImplemented
+        return self._object is other._object and self._method is other._method
+
+    def __hash__(self) -> int:
+        return hash((id(self._object), id(self._method)))
+
     @property
     def __signature__(self) -> Signature:
         method: Described = self._method

@@ -252,8 +252,10 @@ def test_two_groups_in_one_process(group: orca.Group, counter: Counter) -> None:
         assert other is not counter
         assert (counter.add(), other.add()) == (1, 11)
         journal = second.share(Journal, "journal")
-        with pytest.raises(orca.NotSerializable):
+        with pytest.raises(orca.NotSerializable, match="it is shared in another group: share it"):
             journal.refer_to(counter)
+        with pytest.raises(orca.NotSerializable, match=r"it is not shared: pass what group\.share"):
+            journal.refer_to(Counter())
         with pytest.raises(TypeError, match="not shared in this group"):
             second.drop(counter)
     assert counter.add() == 2
