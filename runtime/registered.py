@@ -10,7 +10,7 @@ import sys
 from collections.abc import Callable
 from enum import Enum, Flag
 from types import FunctionType
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar, overload
 from zlib import crc32
 
 from orcalike.runtime.errors import DeclarationError, Unreadable
@@ -42,7 +42,11 @@ functions: dict[str, Callable[..., object]] = {}
 """By name: those that `group.fork` may start here."""
 
 
-def register(declared: Registered) -> Registered:
+@overload
+def register(declared: Registered, /) -> Registered: ...
+@overload
+def register() -> Callable[[Registered], Registered]: ...
+def register(declared: Any = None, /) -> Any:
     """Let the values of an enum, a dataclass or a NamedTuple travel, or a function be forked; also a decorator.
 
     A function of a module can then be started in a process of its own by `group.fork`, as
@@ -56,6 +60,10 @@ def register(declared: Registered) -> Registered:
     (or from a base such as dict), whose objects cannot be made from their fields; for a function
     that is not a module's own, or a coroutine function.
     """
+    return _register if declared is None else _register(declared)
+
+
+def _register(declared: Registered) -> Registered:
     if isinstance(declared, type):
         _register_class(declared)
     else:

@@ -28,6 +28,7 @@ CHANGE_FIRST_ARGUMENT = frozenset(
 KEEP = "keep it in an attribute of the object, or pass it as an argument"
 LOOKS = "and reads and guards change nothing"
 WRITE = "do it in a @write"
+THAW = "leave frozen=True out"
 
 
 class Changes:
@@ -51,6 +52,8 @@ class Changes:
                 self._report(node, f"{what}, which belongs to the class", KEEP)
             elif self._subject.pure:
                 self._report(node, f"{what}, {LOOKS}", WRITE)
+            elif self._is_frozen(node, through):
+                self._report(node, f"{what}, and its class is a frozen dataclass", THAW)
         elif base.id in self._names.parts:
             if self._subject.pure:
                 self._report(node, f"{what}, which lies in the object, {LOOKS}", WRITE)
@@ -58,6 +61,13 @@ class Changes:
             isinstance((self._names.resolve_alias(base.id) or ("", None))[1], CONTAINERS)
         ):
             self._report(node, f"{what}, which does not belong to the object", KEEP)
+
+    def _is_frozen(self, node: ast.expr, through: list[str]) -> bool:
+        """Whether an attribute of the object itself is assigned or deleted, which its class refuses."""
+        parameters = getattr(self._subject.cls, "__dataclass_params__", None)
+        assigned = isinstance(node, ast.Attribute) and not isinstance(node.ctx, ast.Load)
+        own = not through or (len(through) == 1 and assigned)
+        return own and parameters is not None and bool(parameters.frozen)
 
     def _is_of_class(self, node: ast.expr, through: list[str]) -> bool:
         """Whether what changes is a container that all objects of the class have in common."""

@@ -8,6 +8,7 @@ from functools import cached_property, partialmethod, singledispatchmethod
 from types import CodeType, FunctionType
 from typing import Any, Generic, Protocol
 
+from orcalike.declare.marks import is_invariant, is_local
 from orcalike.declare.subject import Subject, finding, method_subject
 from orcalike.runtime.arguments import VARARGS, VARKEYWORDS
 from orcalike.runtime.operation import Operation
@@ -32,8 +33,6 @@ _NO_OPERATIONS = frozenset(
     }
 )
 _PLAIN_BASES: frozenset[object] = frozenset({object, Generic, Protocol})
-_LOCAL_MARK = "__orcalike_local__"
-_INVARIANT_MARK = "__orcalike_invariant__"
 _HEAP_TYPE = 1 << 9  # Py_TPFLAGS_HEAPTYPE: a class that Python code made
 
 
@@ -56,7 +55,7 @@ class Members:
         self.invariants: dict[str, FunctionType] = {
             name: value
             for name, (_, value) in sorted(self.found.items())
-            if isinstance(value, FunctionType) and hasattr(value, _INVARIANT_MARK)
+            if isinstance(value, FunctionType) and is_invariant(value)
         }
         init = self.found.get("__init__", (object, None))[1]
         self.init: FunctionType | None = init if isinstance(init, FunctionType) else None
@@ -123,8 +122,8 @@ class Members:
     def _is_exempt(self, function: FunctionType) -> bool:
         """Whether a public function needs no decorator: `@local`, a guard, or a dataclass's."""
         return (
-            hasattr(function, _LOCAL_MARK)
-            or hasattr(function, _INVARIANT_MARK)
+            is_local(function)
+            or is_invariant(function)
             or any(operation.guard is function for _, operation in self.operations.values())
             or function.__code__.co_qualname.startswith("__create_fn__")
             or function.__module__ in ("dataclasses", "functools")
@@ -221,16 +220,6 @@ class Members:
         return tuple(operation for _, operation in self.operations.values())
 
 
-def mark_local(function: FunctionType) -> None:
-    """Says that a public function of a shared class is no operation."""
-    setattr(function, _LOCAL_MARK, True)
-
-
-def mark_invariant(function: Any) -> None:
-    """Says that a method looks at the object after each write."""
-    setattr(function, _INVARIANT_MARK, True)
-
-
 def functions_of(value: object) -> list[FunctionType]:
     """The plain functions behind a class attribute: none behind an operation, or behind data."""
     match value:
@@ -289,7 +278,7 @@ def _hidden_operation(value: object) -> Operation[Any, ..., Any] | None:
             inner = [value.fset, value.fdel]
         case staticmethod() | classmethod():
             inner = [value.__func__]
-        case FunctionType() if not hasattr(value, _LOCAL_MARK):
+        case FunctionType() if not is_local(value):
             inner = [getattr(value, "__wrapped__", None)]  # as functools.wraps has it
         case _:
             inner = []

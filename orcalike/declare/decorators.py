@@ -12,6 +12,7 @@ from functools import cached_property
 from types import FunctionType
 from typing import Any, Concatenate, ParamSpec, TypeVar, overload
 
+from orcalike.declare.marks import is_invariant, is_local, mark_invariant, mark_local
 from orcalike.runtime.atomic import Atomic
 from orcalike.runtime.errors import DeclarationError
 from orcalike.runtime.operation import Operation
@@ -91,19 +92,24 @@ def write(
     return decorate if function is None else decorate(function)
 
 
-def local(method: F, /) -> F:
+@overload
+def local(method: F, /) -> F: ...
+@overload
+def local() -> Callable[[F], F]: ...
+def local(method: Any = None, /) -> Any:
     """Declares a method or property that is no operation: it runs here, unordered, unlocked.
 
     It may use the clock, files and other objects, and should change no attribute. Operations may
     call it only as far as it keeps their rules.
     """
-    from orcalike.declare.class_members import (  # not at the top: see declaring.py
-        functions_of,
-        mark_local,
-    )
+    return _declare_local if method is None else _declare_local(method)
+
+
+def _declare_local(method: F) -> F:
+    from orcalike.declare.class_members import functions_of  # not at the top: see registration.py
 
     functions = functions_of(method)
-    if not functions:
+    if not functions or any(map(is_invariant, functions)):
         raise DeclarationError(
             f"@local needs a method or a property, not {method!r}: leave one of the decorators out"
         )
@@ -112,18 +118,24 @@ def local(method: F, /) -> F:
     return method
 
 
-def invariant(function: F, /) -> F:
+@overload
+def invariant(function: F, /) -> F: ...
+@overload
+def invariant() -> Callable[[F], F]: ...
+def invariant(function: Any = None, /) -> Any:
     """Declares a method that says whether the object is as it must be, by its result or by raising.
 
     It runs after each write, hook and `__init__` of a shared object, at each replica. If it
     returns something false (None does not count) or raises, the caller gets `InvariantBroken`,
     which names the write; the object stays as the write left it, or is put back with `undo`.
     """
-    from orcalike.declare.class_members import mark_invariant  # not at the top: see declaring.py
 
-    _check_function(function, "invariant")
-    mark_invariant(function)
-    return function
+    def decorate(method: F) -> F:
+        _check_function(method, "invariant")
+        mark_invariant(method)
+        return method
+
+    return decorate if function is None else decorate(function)
 
 
 @overload
@@ -159,13 +171,13 @@ def atomic(
 
 
 def _check_function(function: object, decorator: str) -> None:
-    if isinstance(function, FunctionType):
+    if isinstance(function, FunctionType) and not is_local(function) and not is_invariant(function):
         return
     if isinstance(function, property | cached_property):
         remedy = f"write @property above @{decorator}, not below"
     elif isinstance(function, staticmethod | classmethod):
         remedy = "it has no object to work on: use @local"
-    elif isinstance(function, Operation | Atomic):
+    elif isinstance(function, Operation | Atomic | FunctionType):
         remedy = "one decorator is enough"
     else:
         remedy = "write it with `def`"

@@ -8,7 +8,7 @@ from __future__ import annotations
 import copy
 from typing import Any
 
-from orcalike.declare.class_members import mark_local
+from orcalike.declare.marks import mark_local
 from orcalike.runtime.replica import replica_of
 
 

@@ -373,6 +373,34 @@ def selfless() -> None:
     shared(Jobs)
 
 
+def frozen() -> None:
+    @dataclass(frozen=True)
+    class Jobs:
+        size: int = 0
+        names: list[str] = field(default_factory=list)
+
+        @write
+        def add(self) -> None:
+            self._count(1)
+
+        @write
+        def drop(self) -> None:
+            del self.names
+
+        @write
+        def name(self, name: str) -> None:
+            self.names.append(name)
+
+        @write
+        def swap(self, attribute: str) -> None:
+            setattr(self, attribute, 0)
+
+        def _count(self, more: int) -> None:
+            self.size += more  # type: ignore[misc]
+
+    shared(Jobs)
+
+
 def enumeration() -> None:
     class Color(Enum):
         RED = 1
@@ -424,6 +452,9 @@ def other_guard() -> None:
         (wrapped_function, r"Jobs\.add has no `self`; a decorator below .* returns a `self`, too"),
         (selfless, r"Jobs\.add has no `self`; give it one, or write @local and @staticmethod"),
         (builtin_base, r"Jobs derives from dict, whose methods .*; keep one in an attribute"),
+        (frozen, r"Jobs\._count, which Jobs\.add calls, assigns self\.size, .* frozen .*; leave"),
+        (frozen, r"Jobs\.drop assigns self\.names, and its class is a frozen dataclass; leave"),
+        (frozen, r"Jobs\.swap calls setattr\(self, .*, and its class is a frozen dataclass"),
         (enumeration, r"Color is an enum, .*; write @register"),
         (
             other_guard,
@@ -439,30 +470,19 @@ def test_what_cannot_keep_the_promises_is_refused(
         declaration()
 
 
-@pytest.mark.parametrize(
-    ("declare", "remedy"),
-    [
-        (
-            lambda: read(property(len)),  # type: ignore[call-overload]
-            "write @property above @read, not below",
-        ),
-        (lambda: write(staticmethod(len)), "use @local"),
-        (lambda: write(Plain.put), "one decorator is enough"),
-        (lambda: write(len), "write it with `def`"),
-        (lambda: write(resilience=-1), "from 0 to 253, or"),
-        (lambda: shared(resilience=True), "from 0 to 253, or"),
-        (
-            lambda: shared(lambda: None),  # type: ignore[call-overload]
-            "for a function use @atomic",
-        ),
-        (lambda: local(Plain.put), "leave one of the decorators out"),
-        (lambda: local(3), "leave one of the decorators out"),
-        (lambda: atomic(Plain.__init__), "put @atomic on a function of the module"),
-    ],
-)
-def test_decorators_say_what_they_are_for(declare: Callable[[], object], remedy: str) -> None:
-    with pytest.raises(DeclarationError, match=remedy):
-        declare()
+def test_a_frozen_dataclass_may_change_what_it_has() -> None:
+    @shared
+    @dataclass(frozen=True)
+    class Names:
+        names: list[str] = field(default_factory=list)
+
+        @write
+        def add(self, name: str) -> int:
+            self.names.append(name)
+            self.names[0] = name
+            return len(self.names)
+
+    assert Names().add("one") == 1
 
 
 def test_what_is_no_guard() -> None:
