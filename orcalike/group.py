@@ -7,6 +7,7 @@ import logging
 import os
 import weakref
 from collections.abc import AsyncIterator, Iterator
+from typing import TYPE_CHECKING, NoReturn
 
 from orcalike.errors import GroupClosed, OrcalikeError, StackError
 from orcalike.launch_protocol.environment import find_seed
@@ -38,6 +39,11 @@ from orcalike.transport.stack import Stack
 from orcalike.transport.view import Member, View
 
 _log = logging.getLogger("orcalike")
+
+_NO_BLOCK = (
+    "a group is no block, and is left by group.close(): write `with orca.join() as group:`, in coroutines `async with`, "
+    "to have it left at the end of a block"
+)
 
 _groups: weakref.WeakSet[Group] = weakref.WeakSet()
 
@@ -418,6 +424,19 @@ class Group:
         self._runtime.let_go(error)
         self._runtime.sender.failure = error  # of one that was expelled, or has diverged, too
 
+    if not TYPE_CHECKING:  # type checkers find the mistake by themselves
+
+        def __enter__(self) -> NoReturn:
+            raise TypeError(_NO_BLOCK)
+
+        __exit__ = __aenter__ = __aexit__ = __enter__
+
+    def __reduce_ex__(self, protocol: object) -> NoReturn:
+        raise TypeError(
+            f"the group {self.name!r} is this process's, and cannot be pickled or copied: let the other "
+            "process join it with seeds=group.address, or start it with group.fork"
+        )
+
     def __repr__(self) -> str:
-        view = self._session.view
-        return f"<Group {self.name!r}: {view or 'not joined'}>"
+        state = "left" if self._closed else self._session.view or "not joined"
+        return f"<Group {self.name!r}: {state}>"

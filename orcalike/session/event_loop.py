@@ -15,6 +15,13 @@ def run(main: Coroutine[Any, Any, T], *, debug: bool | None = None) -> T:
     """
     import asyncio  # not at the top: only coroutines need it, and it takes long
 
+    if not asyncio.iscoroutine(main):
+        raise TypeError(
+            f"run takes a coroutine, not {main!r}: write run(main()) for `async def main()`"
+        )
+    if asyncio._get_running_loop() is not None:
+        main.close()
+        raise RuntimeError("an event loop runs on this thread already: await the coroutine there")
     try:
         import uvloop
     except ImportError:

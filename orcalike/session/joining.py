@@ -31,6 +31,7 @@ class Joining:
         self._group: Group | None = None
 
     def _join(self) -> Group:
+        self._refuse_again()
         options = located(self._options())
         while True:
             with contextlib.suppress(Deserted), contextlib.ExitStack() as lock:
@@ -41,6 +42,13 @@ class Joining:
                     Entering(group._session).join()
                 _announce(group)
                 return group
+
+    def _refuse_again(self) -> None:
+        """Raise if the block is entered while it is: the end of the outer one would leave the inner group."""
+        if self._group is not None and not self._group._closed:
+            raise RuntimeError(
+                "this block was entered already: call orca.join() for each group, or use the one that it gave"
+            )
 
     def _leave(self, group: Group) -> None:
         group._leave(orderly=False)
@@ -64,6 +72,7 @@ class Joining:
     async def __aenter__(self) -> Group:
         import asyncio  # not at the top: only coroutines need it, and it takes long
 
+        self._refuse_again()
         options = await located_on_loop(self._options())
         while True:
             with contextlib.suppress(Deserted), contextlib.ExitStack() as lock:

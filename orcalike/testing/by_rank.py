@@ -5,13 +5,13 @@ from __future__ import annotations
 import contextlib
 import tempfile
 from collections.abc import Iterator, Sequence
-from typing import TypeVar, overload
+from typing import Self, TypeVar, overload
 
 T = TypeVar("T")
 
 
 class ByRank(Sequence[T]):
-    """What stands for the members of a group; `close` ends all of them."""
+    """What stands for the members of a group; `close`, or the end of a `with` block, ends all of them."""
 
     def __init__(self) -> None:
         self._members: list[T] = []
@@ -38,6 +38,12 @@ class ByRank(Sequence[T]):
 
     def __len__(self) -> int:
         return len(self._members)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
 
     def close(self) -> None:
         """End all of them."""

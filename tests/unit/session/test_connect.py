@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import copy
 import inspect
 import os
+import pickle
 import signal
 import subprocess
 import sys
@@ -17,6 +19,7 @@ import pytest
 
 import orcalike as orca
 from orcalike.objects import Queue
+from orcalike.testing import Members
 from tests.lib.programs import complaints
 from tests.lib.shared_classes import Counter, Gate, pass_gate
 
@@ -41,6 +44,56 @@ def test_a_block_that_was_forgotten_is_named() -> None:
 
     with pytest.raises(TypeError, match=r"is not awaited: with orca\.join"):
         asyncio.run(join())
+
+
+def test_a_group_that_is_taken_for_a_block_says_what_to_write() -> None:
+    group: Any = orca.connect()
+
+    async def enter() -> None:
+        async with group:
+            pytest.fail("a group is no block")
+
+    left = r"left by group.close\(\): write `with orca\.join\(\)"
+    with pytest.raises(TypeError, match=left), group:
+        pytest.fail("a group is no block")
+    with pytest.raises(TypeError, match=r"in coroutines `async with`"):
+        asyncio.run(enter())
+    assert group.share(Counter, "counter").add(1) == 1
+    group.close()
+
+
+def test_a_block_is_not_entered_while_it_is() -> None:
+    block = orca.join()
+
+    async def enter() -> None:
+        async with block:
+            pytest.fail("it was entered already")
+
+    for _ in range(2):
+        with block as group:
+            with pytest.raises(RuntimeError, match=r"entered already: call orca\.join\(\)"), block:
+                pytest.fail("it was entered already")
+            with pytest.raises(RuntimeError, match="entered already"):
+                asyncio.run(enter())
+            assert group.share(Counter, "counter").add(1) == 1
+        assert repr(group) == "<Group 'default': left>"
+
+
+def test_members_in_one_process_are_a_block() -> None:
+    with Members(2) as members:
+        one, other = members.share(Counter, "counter")
+        assert one.add(1) == 1
+    assert [repr(group) for group in members] == ["<Group 'default': left>"] * 2
+    assert other.get() in (0, 1)
+
+
+def test_a_group_is_not_pickled_or_copied() -> None:
+    with orca.join() as group:
+        for make in (pickle.dumps, copy.copy, copy.deepcopy):
+            with pytest.raises(
+                TypeError, match=r"the group 'default' is this process's, and cannot"
+            ):
+                make(group)
 
 
 @pytest.mark.parametrize("listens", [True, False])
