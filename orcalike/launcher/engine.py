@@ -252,12 +252,12 @@ class _Launcher:
     def _turn(self) -> None:
         """Wait for something to happen, and let it."""
         registered = self.selector.get_map()
+        looked_at = time.monotonic()
         for key, _ in self.selector.select(self._until_next()):
             if registered.get(key.fd) is key:  # it was not closed in this same turn
                 key.data()
-        now = time.monotonic()
-        self.timers.expire(now)
-        self.relay.show_partial(now)
+        self.timers.expire(time.monotonic())
+        self.relay.show_partial(looked_at)
         self.relay.write()
         self._check_output()
 

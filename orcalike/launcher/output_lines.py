@@ -3,7 +3,8 @@
 A `Stream` is one output of one rank; a `Destination` is where several of them end up. Rules:
 
 - A line goes out whole when its newline has come. What has come without a newline goes out
-  after `PARTIAL_SECONDS`, so that prompts and progress are seen.
+  after `PARTIAL_SECONDS`, so that prompts and progress are seen; not before its stream was looked at
+  once more, as a launcher that was held up finds the rest there.
 - A line that was shown in part goes on where it was. If another stream's line comes first, it
   begins a new line, and the rest of the cut line gets its prefix again.
 - Bytes stay as they are; nothing is decoded, nothing lost.
@@ -115,10 +116,13 @@ class Stream:
         self.cut = False
         #: When what has no newline yet is to be shown, or None.
         self.deadline: float | None = None
+        #: When it was fed last.
+        self.fed_at = 0.0
         self._partial = bytearray()
 
     def feed(self, data: bytes, now: float) -> None:
         """Take what was read from the rank; whole lines go on at once."""
+        self.fed_at = now
         end = data.rfind(b"\n") + 1
         if end:
             self.destination.put(self, bytes(self._partial) + data[:end])

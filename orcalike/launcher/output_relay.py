@@ -80,10 +80,10 @@ class OutputRelay:
         deadlines += [destination.retry_at for destination in self._destinations.values()]
         return min((each for each in deadlines if each is not None), default=None)
 
-    def show_partial(self, now: float) -> None:
-        """Show the lines that have waited long enough for their end."""
+    def show_partial(self, looked_at: float) -> None:
+        """Show the lines that have waited long enough for their end, if nothing came when all streams were looked at last."""
         for stream in self._streams.values():
-            if stream.deadline is not None and stream.deadline <= now:
+            if stream.deadline is not None and stream.deadline <= looked_at >= stream.fed_at:
                 stream.flush()
 
     def finish(self) -> None:

@@ -7,8 +7,10 @@ import fcntl
 import os
 import pty
 import selectors
+import time
 import tty
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -190,6 +192,33 @@ def test_no_event_is_waited_for_that_comes_again_and_again(
             relay.write()
         assert not selector.get_map()
         assert relay.next_deadline() == 5.0
+
+
+def test_a_part_of_a_line_is_shown_only_if_the_rest_was_looked_for(
+    pipe: tuple[int, Destination], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """However long the launcher was held up after it had looked."""
+    monkeypatch.setattr("orcalike.launcher.output_relay.destinations", lambda color: (pipe[1],) * 2)
+    child: Any = object()
+    clock = 100.0
+    monkeypatch.setattr(time, "monotonic", lambda: clock)
+    with selectors.DefaultSelector() as selector:
+        relay = OutputRelay(selector, prefix=True, color=None)
+        relay.attend(child, "0")
+        relay.feed(child, 1, b"one ")
+        clock = looked_at = 100.1
+        clock = 200.0
+        relay.show_partial(looked_at)
+        assert written(pipe) == b""
+        looked_at = 201.0
+        clock = 202.0
+        relay.feed(child, 1, b"two ")
+        relay.show_partial(looked_at)
+        assert written(pipe) == b"", "there may be more"
+        relay.feed(child, 1, b"three\nfour")
+        assert written(pipe) == b"[0] one two three\n"
+        relay.show_partial(clock + PARTIAL_SECONDS)
+        assert written(pipe) == b"[0] four"
 
 
 @given(
