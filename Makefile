@@ -4,7 +4,9 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 # Each of the hundreds of programs that the tests start would compile all of orcalike anew.
 unexport PYTHONDONTWRITEBYTECODE
-SOURCES := $(shell find runtime transport -name '*.pyx' -o -name '*.pxd' -o -name '*.h') setup.py
+# With a slash at the end: they are links in a clone, and folders in an sdist.
+COMPILED := orcalike/runtime/ orcalike/transport/
+SOURCES := $(shell find $(COMPILED) -name '*.pyx' -o -name '*.pxd' -o -name '*.h') setup.py
 
 .PHONY: build demo test check unit campaign mutants fuzz-asan bench bench-papers bench-peers guests docs coverage clean help
 
@@ -123,4 +125,4 @@ coverage: build  ## lines of the Python modules that the tests run; COVERAGE=tes
 
 clean:           ## remove what was built
 	rm -rf build dist *.egg-info $(VENV)
-	find runtime transport -name '*.so' -delete
+	find $(COMPILED) -name '*.so' -delete

@@ -7,6 +7,7 @@ is measured in interleaved rounds (A B A B), each round gives one ratio, and wha
 from __future__ import annotations
 
 import contextlib
+import importlib.util
 import json
 import os
 import signal
@@ -147,6 +148,12 @@ def interleave(
 def ratios(ours: Sequence[float], theirs: Sequence[float]) -> list[float]:
     """Round by round."""
     return [mine / other for mine, other in zip(ours, theirs, strict=True)]
+
+
+def require_uvloop() -> None:
+    """Raise BenchError if uvloop is missing, which the programs that are measured import."""
+    if importlib.util.find_spec("uvloop") is None:
+        raise BenchError("it needs the package uvloop: pip install 'orcalike[bench]'")
 
 
 @contextlib.contextmanager

@@ -20,7 +20,6 @@ from statistics import median
 from timeit import Timer
 
 import msgpack
-import uvloop
 
 import orcalike as orca
 from orcalike.bench.subjects import RECORDS, Held, Plain, Shared
@@ -367,6 +366,8 @@ async def run_on_loop() -> None:
 
 if __name__ == "__main__":
     if "--loop" in sys.argv[1:]:
+        import uvloop  # not at the top: `peers` takes parts of this module
+
         uvloop.run(run_on_loop())
     else:
         run_in_threads()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 from collections.abc import Callable, Collection, Sequence
 
 from orcalike.bench import (
@@ -68,10 +67,8 @@ def measure(
     """The rows of these parts.
 
     `progress` is called with the part that is next; `lacking`, with what this machine has not, and so is left out.
-    Raises BenchError if uvloop is missing, a program ends early, or nothing at all can be measured.
+    Raises BenchError if a program ends early, or nothing at all can be measured.
     """
-    if importlib.util.find_spec("uvloop") is None:  # the members' programs import it
-        raise BenchError("it needs the package uvloop: pip install 'orcalike[bench]'")
     rows: list[Row] = []
     kinds = invocations.KINDS & set(parts)
     if kinds:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from orcalike.bench.bars import Bar
-from orcalike.bench.harness import BenchError, time_limit
+from orcalike.bench.harness import BenchError, require_uvloop, time_limit
 from orcalike.bench.results import machine, words_of, write_csv, write_json
 from orcalike.bench.rows import Row, compare, scaled
 
@@ -82,6 +82,7 @@ def report(name: str, options: argparse.Namespace, measure: Callable[[], list[Ro
     It is 1 if a row falls short of its bar, unless the figures mean little (`--quick`).
     """
     try:
+        require_uvloop()
         with time_limit(options.time_limit):
             rows = measure()
     except BenchError as error:

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Sequence
 from importlib import import_module
 from pathlib import Path
 
-from orcalike.bench.harness import BenchError, time_limit
+from orcalike.bench.harness import BenchError, require_uvloop, time_limit
 from orcalike.bench.papers import plot, shapes
 from orcalike.bench.papers.groups import FULL, QUICK, Effort
 from orcalike.bench.papers.shapes import Shape
@@ -129,6 +129,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Measure within the time limit; returns the exit code."""
     options = parse(arguments)
     try:
+        require_uvloop()
         with time_limit(options.time_limit):
             run(options)
     except (BenchError, OSError) as error:

@@ -139,6 +139,26 @@ def test_the_source_distribution_has_the_folders_in_their_places(
     assert all(name.endswith("bench/pingpong.c") for name in made), made
 
 
+def test_the_makefile_finds_what_is_compiled_in_the_source_distribution(
+    distributions: Path, tmp_path: Path
+) -> None:
+    (built,) = distributions.glob("*.tar.gz")
+    with tarfile.open(built) as archive:
+        archive.extractall(tmp_path, filter="data")
+    (unpacked,) = tmp_path.iterdir()
+    for place in (ROOT, unpacked):
+        listed = subprocess.run(
+            ["make", "--print-data-base", "--dry-run", "clean"],
+            cwd=place,
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        assert not listed.stderr
+        (found,) = (line for line in listed.stdout.splitlines() if line.startswith("SOURCES := "))
+        assert "orcalike/transport/layers/pack.pyx" in found.replace("//", "/").split()
+
+
 def test_the_first_program_runs_from_another_folder(environment: Path, tmp_path: Path) -> None:
     """With fewer numbers: test_docs.py runs all of it."""
     found = FIRST_PROGRAM.search((ROOT / "README.md").read_text())

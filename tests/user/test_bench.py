@@ -6,12 +6,12 @@ import json
 import os
 import subprocess
 import sys
+from importlib import import_module
 from pathlib import Path
 
 import pytest
 
-from orcalike.bench import invocations, parts
-from orcalike.bench.harness import BenchError
+from orcalike.bench import invocations
 from tests.lib.warm import python
 
 SIZES = (1, 3)
@@ -84,9 +84,16 @@ def test_without_a_compiler_it_says_what_to_do() -> None:
     assert ended.stderr == "invocations: no C compiler: install one, or name it in CC\n"
 
 
-def test_without_uvloop_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    "module",
+    ["__main__", "invocations", "papers.__main__", "peers.__main__", "states", "startup"],
+)
+def test_without_uvloop_it_says_what_to_install(
+    module: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
     monkeypatch.setitem(sys.modules, "uvloop", None)
-    with pytest.raises(
-        BenchError, match=r"needs the package uvloop: pip install 'orcalike\[bench\]'"
-    ):
-        parts.measure(["reads"], quick=True, members=[1], progress=print, lacking=print)
+    monkeypatch.chdir(tmp_path)
+    assert import_module(f"orcalike.bench.{module}").main(["--quick"]) == 1
+    said = capsys.readouterr().err
+    assert said.endswith(": it needs the package uvloop: pip install 'orcalike[bench]'\n")
+    assert said.count("\n") == 1
