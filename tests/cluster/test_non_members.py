@@ -69,7 +69,7 @@ HELD = {
     "half a frame": HELLO + frame(SEND, b"x" * 100)[:50],
     "a cast": HELLO + frame(CAST, b"\0" * 60),
     "an expulsion": HELLO
-    + contact(msgpack.packb(["EXPELLED", [1, 9, 0, [["x:", 77, None, False]], True]])),
+    + contact(msgpack.packb(["EXPELLED", [1, 9, 0, [["x:", 77, None, False]], True], 77, ""])),
     "a view": HELLO
     + contact(msgpack.packb(["INSTALL", [1, 9, 0, [["x:", 77, 0, False]], True], b""])),
     "a reset": HELLO + contact(msgpack.packb(["RESET", 1])),

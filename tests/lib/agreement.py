@@ -205,7 +205,7 @@ class Port:
 
     def notified_out(self, view: View, sender: Member | None, *, leaves: bool) -> None:
         """An endpoint says that the group has gone on without this member."""
-        self.step(events.WentOn(view, None if sender is None else Sender(sender), leaves))
+        self.step(events.WentOn(view, None if sender is None else Sender(sender), leaves, ""))
 
     def reset(self, minimum: int) -> str | None:
         """Why it is not reset."""

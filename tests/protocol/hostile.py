@@ -309,7 +309,7 @@ class Grammar:
             case "INSTALL":
                 return [self.a_view(), self.cut()]
             case "EXPELLED":
-                return [self.a_view()]
+                return [self.a_view(), self.near(1), "why" * rng.randrange(2000)]
             case "SHIP":
                 return [*([self.identity()] if rng.random() < 0.5 else []), self.piece()]
             case "RESET":

@@ -53,7 +53,7 @@ def greeted(network: ManualNetwork, target: str) -> int:
 
 
 FORGED: dict[str, bytes] = {
-    "EXPELLED": control("EXPELLED", LATER, 1),
+    "EXPELLED": control("EXPELLED", LATER, 1, ""),
     "INSTALL": control("INSTALL", [1, 4, 0, [X, ["sim:a", 1, 0, False]], True, HERE], b""),
     "INSTALL of a new lineage": control("INSTALL", [1 << 24 | 5, 4, 5, [X], True, HERE], b""),
     "SHIP": control("SHIP", HERE, msgpack.packb([3, 1, 9, 0, 0, b"\0forged"])),
@@ -232,7 +232,7 @@ def test_a_former_member_may_still_say_that_this_one_is_out() -> None:
     link = non_member(network, "b")
     network.inject("b", link, hello("group", "sim:c", 3))
     me = network.endpoints["b"].stack.me.incarnation
-    network.inject("b", link, control("EXPELLED", LATER, me))
+    network.inject("b", link, control("EXPELLED", LATER, me, ""))
     assert network["b"].exited is not None
 
 
@@ -268,7 +268,7 @@ def test_what_a_non_member_makes_this_member_ask_is_no_own_question() -> None:
     before = state_of(network, "a")
     network.inject("a", link, control("BEHIND", AHEAD, b"\x92\x01\x01"))
     network.inject("a", link, data(bytes(60), view=99))
-    network.inject("a", link, control("EXPELLED", LATER, 1))
+    network.inject("a", link, control("EXPELLED", LATER, 1, ""))
     network.inject(
         "a", link, control("INSTALL", [1, 4, 3, LATER[3], True, HERE], b"\x95\x01\x01\0\x90\x90")
     )

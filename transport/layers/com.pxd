@@ -10,7 +10,7 @@ cdef enum:
     FRAME_MAX = MESSAGE_MAX + 4096
     GREETING_MAX = 2048     # bytes before a non-member has said what it is
     MAGIC = 0x4F
-    VERSION = 4             # of all that members send each other: another one when any of that changes (tests/protocol/testdata/wire.txt)
+    VERSION = 5             # of all that members send each other: another one when any of that changes (tests/protocol/testdata/wire.txt)
 
 
 cdef class Peer:

@@ -38,7 +38,7 @@ cdef class Mbrship(Layer):
     cdef control(self, Message message)
     cdef dispatch(self, Message message, object it)
     cdef decided(self, object view, bytes cut)
-    cdef notified_expelled(self, Message message, object view)
+    cdef notified_expelled(self, Message message, object view, str why)
     cpdef step(self, object event)
     cdef carry_out(self, object it)
     cdef freeze(self)

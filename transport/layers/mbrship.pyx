@@ -367,7 +367,7 @@ cdef class Mbrship(Layer):
                 self.others.learned_of(it.view, self.peer_of(message), self.core.now)
             case Expelled():
                 if it.incarnation == self.me.incarnation:   # not one that had this address before
-                    self.notified_expelled(message, it.view)
+                    self.notified_expelled(message, it.view, shown(it.why))
                 self.others.learned_of(it.view, self.peer_of(message), self.core.now)
             case Behind():
                 peer = self.peer_of(message)
@@ -426,14 +426,14 @@ cdef class Mbrship(Layer):
             self.pending = Value(view, cut)     # its sender has more to send, or is asked
             self.others.ask_for_cut(view)
 
-    cdef notified_expelled(self, Message message, object view):
+    cdef notified_expelled(self, Message message, object view, str why):
         """The group has gone on without this member: it can never have its old writes accepted."""
         if view.position(self.me.incarnation) >= 0:
             return
         if self.view is None:
             self.exit("expelled: the group had let this member in, and went on without it")
         elif view.is_after(self.view):
-            self.step(events.WentOn(view, self.peer_of(message), self.leaves))
+            self.step(events.WentOn(view, self.peer_of(message), self.leaves, why))
 
     # The agreement: its steps, what follows from them, and what it asks.
 
@@ -459,7 +459,7 @@ cdef class Mbrship(Layer):
                 self.install(it.view, it.cut)
             case effects.GoOut():
                 self.left_behind.went_on(it.view, self.view, self.me.incarnation)
-                self.exit(f"expelled: {it.view} went on without this member")
+                self.exit(f"expelled: {it.view} went on without this member" + f": {it.why}" * bool(it.why))
                 self.others.say_gone(it.sender, self.core.now, has_left=self.leaves)
             case effects.Grant():
                 self.core.lease = self.key if it.granting and not self.core.rests else 0

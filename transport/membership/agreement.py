@@ -239,7 +239,7 @@ class Agreement:
         if notice is None or not self.participant.is_out_by_notice():
             return False
         self.participant.notice = None
-        self._out.append(GoOut(notice.view, notice.sender))
+        self._out.append(GoOut(notice.view, notice.sender, notice.why))
         return True
 
     def _has_reason(self) -> bool:
@@ -322,7 +322,8 @@ class Agreement:
         assert view is not None
         for member in members:
             if view.position(member.incarnation) < 0 and member.incarnation not in self.known.dead:
-                self._out.append(Contact(member.address, Expelled(view, member.incarnation)))
+                why = self.known.left_out.get(member.incarnation, "")
+                self._out.append(Contact(member.address, Expelled(view, member.incarnation, why)))
 
     def _exited(self) -> None:
         self.participant.machine.change(ParticipantCause.EXITED)

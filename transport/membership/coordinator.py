@@ -368,7 +368,8 @@ class Coordinator:
             )
             expelled = member.incarnation in self.known.expelled
             if out and (position not in ballot.reports or expelled):
-                self.out.append(Contact(member.address, Expelled(view, member.incarnation)))
+                why = self.known.why_out(member.incarnation)
+                self.out.append(Contact(member.address, Expelled(view, member.incarnation, why)))
                 self.out.append(Seek(member))
 
     def notify_joiners(self, before: View, value: Value) -> None:

@@ -54,6 +54,7 @@ class GoOut(Record):
 
     view: View
     sender: Endpoint | None
+    why: str
 
 
 class Grant(Record):

@@ -102,6 +102,8 @@ class WentOn(Record):
     sender: Endpoint | None
     """None if it cannot be answered."""
     leaves: bool
+    why: str
+    """For people; "" if the endpoint does not know."""
 
 
 class Hangs(Record):

@@ -29,6 +29,8 @@ class Knowledge:
         """They did not answer for `slow_timeout`, as coordinators or in a ballot, until they do."""
         self.unsettled = False
         """A link broke, or another member's ballot hangs: a new view must clear that."""
+        self.left_out: dict[int, str] = {}
+        """The members of the view before that are not in this one, and why, as far as it is known here."""
 
     @property
     def position(self) -> int:
@@ -53,6 +55,14 @@ class Knowledge:
             or incarnation in self.hung
         )
 
+    def why_out(self, incarnation: int) -> str:
+        """Why no member waits for an answer of this one, for people; "" if it is not known here."""
+        if incarnation in self.expelled:
+            return "it was too slow to take what was ordered, or sent what cannot be true"
+        if incarnation in self.hung:
+            return "it did not answer"
+        return "nothing was heard of it" if incarnation in self.suspects else ""
+
     def note_dead(self, incarnations: Iterable[int]) -> None:
         """Another member knows that these are certainly dead."""
         if self.view is not None:
@@ -62,6 +72,9 @@ class Knowledge:
     def enter(self, value: Value) -> None:
         """A new view: what was known of members that are in it stays, but for their slowness."""
         present = {member.incarnation for member in value.view.members}
+        before = self.view.members if self.view is not None else ()
+        out = {member.incarnation for member in before} - present
+        self.left_out = {incarnation: self.why_out(incarnation) for incarnation in out}
         self.view = value.view
         self.last = value
         self.newcomers = ()

@@ -42,6 +42,10 @@ if TYPE_CHECKING:
             """Send a control message to the endpoint at an address."""
 
 
+RESET = "the group was reset"
+"""Why a member is out, for people."""
+
+
 class LeftBehind:
     """The members of earlier views that this member seeks."""
 
@@ -115,7 +119,7 @@ class LeftBehind:
         """A group was reset without this member, and may not know others of this one's last view."""
         for position, member in enumerate(before.members):
             if member.incarnation != me and view.position(member.incarnation) < 0:
-                self._port.tell(position, Expelled(view, member.incarnation))
+                self._port.tell(position, Expelled(view, member.incarnation, RESET))
 
     def say_gone(self, members: Iterable[Member], me: int) -> None:
         """These may count on this member, and must not wait for it: it answers no more."""

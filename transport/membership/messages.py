@@ -438,22 +438,23 @@ class Behind(ControlMessage):
 
 
 class Expelled(ControlMessage):
-    """The group has gone on with that view, without the endpoint of this incarnation."""
+    """The group has gone on with that view, without the endpoint of this incarnation; why, for people, if the sender knows."""
 
     kind = "EXPELLED"
     view: View
     incarnation: int
+    why: str
 
     def fields(self) -> list[Any]:
         """What follows the kind on the wire."""
-        return [self.view.pack(), self.incarnation]
+        return [self.view.pack(), self.incarnation, self.why]
 
     @classmethod
     def read(cls, fields: list[Any]) -> Expelled | None:
         """From what `fields` made; None if these cannot be fields of this kind."""
         match fields:
-            case [[*view], int(incarnation)]:
-                return cls(View.unpack(view), incarnation)
+            case [[*view], int(incarnation), str(why)]:
+                return cls(View.unpack(view), incarnation, why)
         return None
 
 

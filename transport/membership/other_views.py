@@ -80,8 +80,8 @@ class OtherViews:
         self._agreement = agreement
         self._missing_before = missing_before
         self._me = me
-        self.former: dict[int, bool] = {}
-        """The incarnations of earlier views, the last ones at the end."""
+        self.former: dict[int, str] = {}
+        """The incarnations of earlier views, the last ones at the end; why they are out of the present one, if that is known."""
         self.questioned: dict[str, bool] = {}
         """The addresses that were asked anything since the view began."""
         self.outcome: Value | None = None
@@ -93,7 +93,9 @@ class OtherViews:
     def leave_view(self, view: View) -> None:
         """Another view follows this one."""
         for member in view.members:
-            self.former[member.incarnation] = True
+            self.former[member.incarnation] = self._agreement.known.left_out.get(
+                member.incarnation, ""
+            )
         for incarnation in list(self.former)[:-NOTED_MAX]:
             del self.former[incarnation]
 
@@ -135,7 +137,8 @@ class OtherViews:
     def tell_expelled(self, address: str, incarnation: int) -> None:
         """Tell the endpoint at an address that the group went on without this incarnation of it."""
         assert self._agreement.view is not None
-        self._port.contact_with(address, Expelled(self._agreement.view, incarnation))
+        why = self.former.get(incarnation, "")
+        self._port.contact_with(address, Expelled(self._agreement.view, incarnation, why))
 
     def correct(self, peer: Endpoint | None, now: int) -> None:
         """It is in an older view: tell it the present one, or that it is out (I16)."""
@@ -204,7 +207,7 @@ class OtherViews:
             self._port.contact_with(peer.address, Gone())
         elif self.outcome is not None:
             # It may wait for this one, which answers no more, and have no other to ask, either.
-            self._port.contact_with(peer.address, Expelled(self.outcome.view, peer.incarnation))
+            self._port.contact_with(peer.address, Expelled(self.outcome.view, peer.incarnation, ""))
 
     # What is asked.
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from orcalike.transport.membership.left_behind import SOUGHT, SOUGHT_MAX, LeftBehind
+from orcalike.transport.membership.left_behind import RESET, SOUGHT, SOUGHT_MAX, LeftBehind
 from orcalike.transport.membership.messages import ControlMessage, Expelled, Gone
 from orcalike.transport.view import Member, View
 
@@ -85,7 +85,7 @@ def test_a_member_that_is_out_tells_those_that_may_count_on_it() -> None:
     left = LeftBehind(port, D, SILENCE_TIMES)
     view = View(2, 6, 0, (C,))
     left.pass_on(view, BEFORE, A.incarnation)
-    assert port.sent == [(1, Expelled(view, B.incarnation))]
+    assert port.sent == [(1, Expelled(view, B.incarnation, RESET))]
     port.sent.clear()
     left.say_gone((A, B), A.incarnation)
     assert port.sent == [(B.address, Gone())]

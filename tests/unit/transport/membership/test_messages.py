@@ -88,7 +88,7 @@ ON_THE_WIRE: list[tuple[ControlMessage, list[Any]]] = [
     (Slow(7), ["SLOW", 7]),
     (Here(), ["HERE"]),
     (Behind((1, 2, 3), b"held"), ["BEHIND", [1, 2, 3], b"held"]),
-    (Expelled(VIEW, 7), ["EXPELLED", PACKED, 7]),
+    (Expelled(VIEW, 7, "why"), ["EXPELLED", PACKED, 7, "why"]),
     (Gone(), ["GONE"]),
 ]
 

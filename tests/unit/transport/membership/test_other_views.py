@@ -93,7 +93,7 @@ def test_one_of_an_older_view_gets_the_present_one_and_again_only_after_a_while(
 def test_one_that_the_group_went_on_without_is_notified(port: Port) -> None:
     these = others(port)
     these.correct(endpoint(D), 0)
-    assert port.sent == [(D.address, Expelled(PRESENT, D.incarnation))]
+    assert port.sent == [(D.address, Expelled(PRESENT, D.incarnation, ""))]
 
 
 @pytest.mark.parametrize(
@@ -105,7 +105,7 @@ def test_what_went_by_a_broken_link_is_sent_again(port: Port, stands: bool, coun
     assert port.sent == []  # nothing was sent to it
     these.correct(endpoint(D), 0)
     these.link_broke(endpoint(D), stands=stands)
-    again = D.address, Expelled(PRESENT, D.incarnation)
+    again = D.address, Expelled(PRESENT, D.incarnation, "")
     assert port.sent == [again, again]
     these.correct(endpoint(D), 0)
     assert port.sent == [again, again] + [again] * (count - 1)
@@ -132,7 +132,7 @@ def test_one_that_is_ahead_is_asked_and_a_non_member_only_if_it_was_one(port: Po
     assert not these.answer(endpoint(D), Behind(NEXT.identity, b""), ANSWER_AGAIN)
     assert (port.asked, port.sent) == ([C.address, D.address], [])
     assert not these.answer(endpoint(D), Behind(BEFORE.identity, b""), 2 * ANSWER_AGAIN)
-    assert port.sent == [(D.address, Expelled(PRESENT, D.incarnation))]
+    assert port.sent == [(D.address, Expelled(PRESENT, D.incarnation, ""))]
 
 
 def test_members_are_asked_in_turn_for_what_the_next_view_needs(port: Port) -> None:
@@ -156,7 +156,7 @@ def test_a_joiner_is_passed_on_and_the_leader_asked_about_the_second_time(
     assert port.sent[-1] == (C.address, Install(PRESENT, b""))
     these.leave_view(View(1, 1, 0, (A, D)))
     these.asked_to_join(Join(D, {}), -1)  # an incarnation is a member once
-    assert port.sent[-1] == (D.address, Expelled(PRESENT, D.incarnation))
+    assert port.sent[-1] == (D.address, Expelled(PRESENT, D.incarnation, ""))
 
 
 def test_in_a_bootstrap_a_member_says_at_once_that_it_is_in_a_view(port: Port) -> None:
@@ -178,7 +178,7 @@ def test_one_that_is_out_hands_on_the_view_that_it_is_out_by(port: Port) -> None
     these.outcome = Value(View(1, 3, 0, (A, C), follows=PRESENT.identity), b"cut")
     these.say_gone(endpoint(A), ANSWER_AGAIN, has_left=True)
     these.say_gone(endpoint(D), ANSWER_AGAIN, has_left=True)
-    out = Expelled(these.outcome.view, D.incarnation)
+    out = Expelled(these.outcome.view, D.incarnation, "")
     assert port.sent[1:] == [(A.address, Install(*these.outcome)), (D.address, out)]
 
 
