@@ -18,7 +18,7 @@ import logging
 from orcalike.runtime.divergence import diverged
 from orcalike.runtime.errors import ObjectDropped
 from orcalike.runtime.invocation import annotate, complain
-from orcalike.runtime.raising import forget, own
+from orcalike.runtime.raising import forget, fresh, own
 from orcalike.transport.drivers.pump import Relieved
 from orcalike.transport.errors import ProtocolError
 
@@ -180,12 +180,12 @@ cdef class Applying(Layer):
             forget(error)
             return 0
         if error is not None:
-            error = own(error)
+            error = fresh(self.sender.failure) if is_fault(error) else own(error)   # the first is what all calls raise from here on
             annotate(error, operation, replica)
         place = &self.sender.issued[message.ticket & (MESSAGES_MAX - 1)]
         issued = place[0]
         if issued is NULL:
-            if error is not None:
+            if error is not None and not is_fault(error):   # which is logged, and known to the caller by now
                 complain(operation, error)
             return 0
         place[0] = NULL                 # from here on another thread may let it go

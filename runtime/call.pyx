@@ -14,7 +14,7 @@ from orcalike.runtime.divergence import diverged
 from orcalike.runtime.errors import ObjectDropped, ReplicaDivergence, TooManyWaiting, Unreadable
 from orcalike.runtime.invariants import check_invariants
 from orcalike.runtime.invocation import annotate, complain, withdrawal_error
-from orcalike.runtime.raising import own
+from orcalike.runtime.raising import fresh, own
 from orcalike.runtime.state import set_state, state_of
 from orcalike.runtime.task import go_on
 
@@ -378,8 +378,9 @@ cdef class Call(Task):
     cdef int over(self, object result, object error) except -1:
         """It has run: the objects may have changed, and the caller may know."""
         cdef Replica replica
+        cdef bint fault = error is not None and not self.is_read and is_fault(error)
         if error is not None:
-            if is_fault(error) and not self.is_read:
+            if fault:
                 diverged(self.runtime, self.function,
                          self.replicas[0] if self.replicas else None, error)
             error = own(error)
@@ -392,7 +393,9 @@ cdef class Call(Task):
             if self.runtime.sender.history is not None:
                 self.runtime.sender.history.ran(self, result, error)
         if self.invocation is not None:
-            if error is not None:
+            if fault:
+                error = fresh(self.runtime.sender.failure)  # as all calls have from here on
+            elif error is not None:
                 annotate(error, self.function, self.replicas[0])
             if self.invocation.wanted:
                 self.runtime.sender.receipts.hold_back(
@@ -402,8 +405,8 @@ cdef class Call(Task):
             else:
                 self.invocation.fail(error)
             self.invocation = None
-        elif error is not None and self.source == self.runtime.incarnation:
-            self.complain(error)
+        elif error is not None and self.source == self.runtime.incarnation and not fault:
+            self.complain(error)        # a fault is logged, and known to the caller by now
         return 0
 
     cdef object look_at_state(self):

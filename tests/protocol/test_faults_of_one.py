@@ -93,7 +93,7 @@ def test_the_replica_that_meets_a_fault_serves_no_more(
     stage.settle()
     if caller == 2:
         assert invocation.done()
-        assert isinstance(invocation.exception(), fault)
+        assert isinstance(invocation.exception(), ReplicaDivergence)
     else:
         assert invocation.result() == 1
     assert len(odd.faults) == 1

@@ -253,13 +253,14 @@ def test_repr_of_an_invocation(counter: Counter) -> None:
     assert isinstance(failed.exception(), ValueError)
 
 
+@pytest.mark.parametrize("popup", [False, True])
 @pytest.mark.parametrize("kind", [MemoryError, RecursionError])
 def test_a_fault_of_this_process_stops_its_replica(
-    caplog: pytest.LogCaptureFixture, kind: type[Exception]
+    caplog: pytest.LogCaptureFixture, kind: type[Exception], popup: bool
 ) -> None:
     @orca.shared
     class Faulty:
-        @orca.write
+        @orca.write(popup=popup)
         def fault(self, which: str) -> None:
             raise {"MemoryError": MemoryError, "RecursionError": RecursionError}[which]()
 
@@ -268,4 +269,5 @@ def test_a_fault_of_this_process_stops_its_replica(
         for _ in range(2):
             with pytest.raises(orca.ReplicaDivergence, match=r"Faulty\.fault"):
                 faulty.fault(kind.__name__)
-    assert "serve no more" in caplog.text
+    (logged,) = caplog.messages
+    assert "serve no more" in logged
