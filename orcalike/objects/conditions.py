@@ -24,6 +24,8 @@ class Condition(RLock):
 
     def __init__(self, lock: Monitor | None = None) -> None:
         super().__init__()
+        if lock is not None and not isinstance(lock, Monitor):
+            raise TypeError(f"a Condition has a shared Lock or RLock, not {lock!r}")
         self._lock = lock
         self._number = orca.position()
         """By which the lock knows the condition: others may be on it."""

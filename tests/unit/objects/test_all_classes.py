@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import threading
 from typing import Any
 
 import pytest
@@ -46,3 +47,9 @@ def test_an_array_without_numpy_says_what_to_install(monkeypatch: pytest.MonkeyP
     monkeypatch.delitem(vars(objects), "Array", raising=False)  # it was looked up before
     with pytest.raises(ModuleNotFoundError, match=r"Array needs numpy: .* 'orcalike\[numpy\]'"):
         _ = objects.Array
+
+
+@pytest.mark.parametrize("lock", ["a lock", threading.Lock(), objects.Queue()])
+def test_a_condition_has_a_shared_lock(lock: Any) -> None:
+    with pytest.raises(TypeError, match="a Condition has a shared Lock or RLock, not "):
+        objects.Condition(lock)
