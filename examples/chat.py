@@ -27,4 +27,6 @@ async def main(place: str, name: str) -> None:
 
 
 if __name__ == "__main__":
+    if len(sys.argv) != 3:
+        sys.exit("usage: python chat.py PLACE NAME")
     orca.run(main(*sys.argv[1:]))

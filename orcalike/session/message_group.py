@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import sys
 import time
-from typing import NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
 import msgpack
 
@@ -40,6 +40,13 @@ class MessageGroup:
         self._session = Session(options, self._make_inbox, Inbox)
         self._session.cast_ended = self._cast_ended
         self._leaving = Leaving()
+
+    if not TYPE_CHECKING:  # type checkers find the mistake by themselves
+
+        def __enter__(self) -> NoReturn:
+            raise TypeError("a group for messages is no block: leave it by `leave_group(group)`")
+
+        __exit__ = __aenter__ = __aexit__ = __enter__
 
     def _make_inbox(self, stack: Stack, session: Session) -> Inbox:
         self._inbox = Inbox(stack, session)

@@ -104,6 +104,19 @@ def test_tests_of_a_class() -> None:
     assert "3 passed" in printed
 
 
+@pytest.mark.parametrize("arguments", [(), ("/tmp/room",), ("/tmp/room", "ada", "eve")])
+def test_a_chat_says_what_it_takes(arguments: tuple[str, ...]) -> None:
+    ended = subprocess.run(
+        [sys.executable, "examples/chat.py", *arguments],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (ended.returncode, ended.stdout) == (1, "")
+    assert ended.stderr == "usage: python chat.py PLACE NAME\n"
+
+
 def test_a_chat(tmp_path: Path) -> None:
     """The first one in makes the room; it leaves, and the second one says the last word."""
     pipe = subprocess.PIPE

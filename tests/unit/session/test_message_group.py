@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -26,6 +27,13 @@ def receive_all(group: MessageGroup) -> None:
     """What has come before, and then the end."""
     while True:
         receive_from_group(group, timeout=30)
+
+
+def test_a_group_is_no_block() -> None:
+    group: Any = create_group()
+    with pytest.raises(TypeError, match=r"leave it by `leave_group\(group\)`"), group:
+        pytest.fail("a group is no block")
+    leave_group(group)
 
 
 def test_a_message_is_like_bytes() -> None:
