@@ -8,8 +8,10 @@ from functools import cached_property, partialmethod, singledispatchmethod
 from types import CodeType, FunctionType
 from typing import Any, Generic, Protocol
 
+from orcalike.declare.forbidden_names import canonical_name, reason_against
 from orcalike.declare.marks import is_invariant, is_local
-from orcalike.declare.subject import Subject, finding, method_subject
+from orcalike.declare.outside_names import is_the_programs
+from orcalike.declare.subject import CONSTRUCTORS, Subject, finding, method_subject
 from orcalike.runtime.arguments import VARARGS, VARKEYWORDS
 from orcalike.runtime.operation import Operation
 from orcalike.runtime.registered import title_of
@@ -29,7 +31,7 @@ _CHANGING_PROPERTY = (
 _NO_OPERATIONS = frozenset(
     {
         *("__init__", "__repr__", "__init_subclass__", "__class_getitem__", "__subclasshook__"),
-        *("__annotate__", "__annotate_func__"),
+        *("__annotate__", "__annotate_func__", "__post_init__"),
     }
 )
 _PLAIN_BASES: frozenset[object] = frozenset({object, Generic, Protocol})
@@ -93,17 +95,33 @@ class Members:
             elif code.co_argcount != 1 or code.co_kwonlyargcount:
                 what = "is an invariant, which is called with the object alone"
                 yield finding(function, self.label(name), what, f"write `def {name}(self)`")
+        for name, factory in self._factories():
+            reason = reason_against(canonical_name(factory))
+            if reason is not None:
+                what = f"is made by {canonical_name(factory)}, {reason.why}"
+                yield f"{_place(self.cls)}: {self.label(name)} {what}; {reason.remedy}"
         if ("snapshot" in self.hooks) != ("restore" in self.hooks):
             yield (
                 f"{_place(self.cls)}: {title_of(self.cls)} has one of snapshot and restore; "
                 "write both, or leave both out"
             )
 
+    def _factories(self) -> Iterator[tuple[str, object]]:
+        """What makes the values of a dataclass's fields, by the names of the fields."""
+        fields = getattr(self.cls, "__dataclass_fields__", {})
+        for name, field in fields.items():
+            if callable(field.default_factory):
+                yield name, field.default_factory
+
     def _member_problems(self, name: str, value: object) -> Iterator[str]:
         """A public method, property or dunder that is not declared, or that hides an operation."""
         label = self.label(name)
         functions = functions_of(value)
         public = _is_public(name)
+        if name == "__new__" and functions and _takes_more(functions[0]):
+            what = "is called with the class alone, as the object of a joiner has no arguments"
+            remedy = "write `def __new__(cls, *args, **kwargs)`, or leave it out"
+            yield finding(functions[0], label, what, remedy)
         hidden = _hidden_operation(value)
         if hidden is not None:
             what, remedy = _how_it_is_hidden(value, hidden.kind)
@@ -183,6 +201,10 @@ class Members:
                 label = f"the guard of {self.label(name)}"
                 guard = operation.guard
                 yield method_subject(cls, origin, guard, label, pure=True, guard=True)
+        for name, factory in self._factories():
+            if isinstance(factory, FunctionType) and is_the_programs(factory.__code__.co_filename):
+                label = f"what makes {self.label(name)}"
+                yield Subject(factory, label, pure=False, owned=frozenset())
         for name, function in self._plain_functions():
             pure = name == "snapshot" or name in self.invariants
             yield method_subject(cls, self.found[name][0], function, self.label(name), pure=pure)
@@ -198,8 +220,8 @@ class Members:
         return functions
 
     def _plain_functions(self) -> Iterator[tuple[str, FunctionType]]:
-        """The constructor, the hooks and the invariants."""
-        for name in ("__init__", *self.hooks, *self.invariants):
+        """The constructors, the hooks and the invariants."""
+        for name in (*CONSTRUCTORS, *self.hooks, *self.invariants):
             value = self.found.get(name, (object, None))[1]
             function = value.__func__ if isinstance(value, classmethod) else value
             if isinstance(function, FunctionType):
@@ -257,6 +279,13 @@ def _parameters(function: FunctionType, method: bool) -> tuple[object, ...]:
         repr(function.__defaults__),
         repr(function.__kwdefaults__),
     )
+
+
+def _takes_more(function: FunctionType) -> bool:
+    """Whether it cannot be called with one argument."""
+    code = function.__code__
+    required = code.co_argcount - len(function.__defaults__ or ())
+    return required > 1 or code.co_kwonlyargcount > len(function.__kwdefaults__ or {})
 
 
 def _names(code: CodeType) -> tuple[str, ...]:

@@ -8,6 +8,7 @@ from collections.abc import Hashable, Iterator, Mapping
 from types import FunctionType
 from typing import Any, cast
 
+from orcalike.declare.subject import CONSTRUCTORS
 from orcalike.runtime.source import syntax, walk
 
 _MAKE_SETS = frozenset({"set", "frozenset"})
@@ -52,8 +53,7 @@ class Sets:
 
 def _constructor(cls: type[Any]) -> Iterator[tuple[str, ast.expr | None, ast.expr | None]]:
     """(attribute, annotation, value) for what the constructors of a class assign to `self`."""
-    for owner in cls.__mro__:
-        init = vars(owner).get("__init__")
+    for init in (vars(owner).get(name) for owner in cls.__mro__ for name in CONSTRUCTORS):
         node = syntax(init) if isinstance(init, FunctionType) else None
         if node is None or not node.args.args:
             continue

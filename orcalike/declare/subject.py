@@ -5,6 +5,9 @@ from __future__ import annotations
 from types import FunctionType
 from typing import Any
 
+CONSTRUCTORS = ("__init__", "__post_init__")
+"""What runs when an object is made, at each replica."""
+
 
 class Subject:
     """A function to check, and by which rules."""
