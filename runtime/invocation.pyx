@@ -1,3 +1,4 @@
+# cython: embedsignature=True, embedsignature.format=clinic
 """Invocations: calls of operations that are under way.
 
 An invocation is the one kind of future that there is: a thread waits for its `result`, a

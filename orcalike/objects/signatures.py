@@ -35,6 +35,16 @@ class Described:
     def __signature__(self) -> Signature:
         return self.signature(bound=False)
 
+    @property
+    def __annotations__(self) -> dict[str, Any]:  # type: ignore[override]
+        return annotations_of(self.signature(bound=False))
+
+    @property
+    def __globals__(self) -> dict[str, Any]:
+        """In which the names of the annotations are looked up."""
+        found: dict[str, Any] = self._body.__globals__
+        return found
+
     def lacks(self, name: str) -> str:
         """Why a method of one object has no attribute of that name, behind the method's own."""
         return f"has no attribute {name!r}"
@@ -45,9 +55,10 @@ class BoundDescribed:
 
     __slots__ = ("_method", "_object")
 
-    _method: Any
-    """The `Described`; of that type a type checker would take it for a descriptor of this class."""
-    _object: Any
+    if TYPE_CHECKING:  # at run time these would be the annotations of each method
+        _method: Any
+        """The `Described`; of that type a type checker would take it for a descriptor of this class."""
+        _object: Any
 
     @property
     def __name__(self) -> str:
@@ -77,6 +88,15 @@ class BoundDescribed:
         method: Described = self._method
         return method.signature(bound=True)
 
+    @property
+    def __annotations__(self) -> dict[str, Any]:  # type: ignore[override]
+        return annotations_of(self.__signature__)
+
+    @property
+    def __globals__(self) -> dict[str, Any]:
+        method: Described = self._method
+        return method.__globals__
+
     if not TYPE_CHECKING:  # a type checker would take each name for an attribute
 
         def __getattr__(self, name: str) -> Any:
@@ -86,3 +106,10 @@ class BoundDescribed:
                 raise AttributeError(name)
             title = f"{type(self._object).__name__}.{self.__name__}"
             raise AttributeError(f"{title} {self._method.lacks(name)}")
+
+
+def annotations_of(signature: Signature) -> dict[str, Any]:
+    """The annotations of parameters and of what is returned, as a function has them."""
+    found = {name: each.annotation for name, each in signature.parameters.items()}
+    found["return"] = signature.return_annotation
+    return {name: each for name, each in found.items() if each is not signature.empty}

@@ -14,7 +14,8 @@ import pytest
 
 import orcalike as orca
 from orcalike.objects import Counter as SharedCounter
-from orcalike.objects import Queue
+from orcalike.objects import List, Queue, RLock
+from orcalike.runtime.durations import Duration
 from tests.lib.shared_classes import Counter
 
 
@@ -35,6 +36,22 @@ def test_type_hints(counter: Counter) -> None:
         "by": int,
         "return": int,
     }
+
+
+def test_type_hints_of_methods_of_several_steps() -> None:
+    limit = Duration | None
+    expected = {"block": bool, "timeout": limit}
+    for method in (Queue.get, Queue[int]().get):
+        hints = get_type_hints(method)
+        assert {name: hints[name] for name in expected} == expected
+    assert get_type_hints(RLock.release) == {"return": type(None)}
+    assert "values" in get_type_hints(List[int]().extend)
+
+
+def test_an_invocation_shows_its_methods(counter: Counter) -> None:
+    invocation = counter.add.nowait()
+    assert str(inspect.signature(invocation.result)) == "(timeout=None)"
+    assert str(inspect.signature(invocation.cancel)) == "()"
 
 
 def test_each_way_of_calling_has_a_signature(counter: Counter) -> None:
