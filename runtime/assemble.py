@@ -16,7 +16,7 @@ from orcalike.runtime.long_waits import LongWaits
 from orcalike.runtime.manager import Manager
 from orcalike.runtime.marshal import Codec
 from orcalike.runtime.object_table import ObjectTable
-from orcalike.runtime.replica import replica_of
+from orcalike.runtime.replica import dropped, replica_of
 from orcalike.runtime.taking import Taker
 from orcalike.transport.drivers.deferral import OwnThread
 from orcalike.transport.drivers.driver import clock, watch_collections
@@ -95,6 +95,8 @@ def _codec(runtime: Runtime) -> Codec:
         if replica is None or replica.invoker is not runtime.sender:
             return None
         number: int = replica.number
+        if number == 0:
+            raise dropped(replica)
         return number
 
     def object_of(number: int) -> object:

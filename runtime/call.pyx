@@ -11,10 +11,11 @@ from functools import partial
 
 from orcalike.runtime.awaiting import blocking_call
 from orcalike.runtime.divergence import diverged
-from orcalike.runtime.errors import ObjectDropped, ReplicaDivergence, TooManyWaiting, Unreadable
+from orcalike.runtime.errors import ReplicaDivergence, TooManyWaiting, Unreadable
 from orcalike.runtime.invariants import check_invariants
 from orcalike.runtime.invocation import annotate, complain, withdrawal_error
 from orcalike.runtime.raising import fresh, own
+from orcalike.runtime.replica import dropped
 from orcalike.runtime.state import set_state, state_of
 from orcalike.runtime.task import go_on
 
@@ -109,7 +110,7 @@ cdef class Call(Task):
         cdef void** slot = thread_slot()
         cdef void* before = slot[0]
         cdef Replica replica
-        cdef Replica dropped = None
+        cdef Replica ended = None
         cdef int progress = OVER
         cdef object result = None
         cdef object failure = None
@@ -122,15 +123,15 @@ cdef class Call(Task):
         self.attempts += 1
         for replica in self.replicas:
             if replica.flags & DROPPED:
-                dropped = replica
+                ended = replica
             replica.flags &= ~<unsigned int>(SIGNALLED | INSISTED)  # what a handler has waited for was another one
             replica.owner = slot
             replica.task = self
             slot[0] = <void*>replica
         try:
             self.decode()
-            if dropped is not None:
-                raise ObjectDropped(f"{dropped.name!r} was ended with group.drop")
+            if ended is not None:
+                raise dropped(ended)
             guard = self.function.guard if self.operation is None else self.operation.guard
             if guard is not None:
                 for replica in self.replicas:

@@ -11,10 +11,9 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self
 
 from orcalike.runtime.call import Call, remove_waiting, waiting_calls
-from orcalike.runtime.errors import ObjectDropped
 from orcalike.runtime.invariants import check_invariants
 from orcalike.runtime.invocation import Invocation, withdrawal_error
-from orcalike.runtime.replica import DROPPED, Replica
+from orcalike.runtime.replica import DROPPED, Replica, dropped
 from orcalike.runtime.task import OVER, Task
 from orcalike.transport.view import Member
 from orcalike.transport.wording import repr_of
@@ -105,7 +104,7 @@ class Drop(Change):
 
     def run(self) -> int:
         (replica,) = self.replicas
-        error = ObjectDropped(f"{replica.name!r} was ended with group.drop")
+        error = dropped(replica)
         if replica.has(DROPPED):
             if self.invocation is not None:
                 self.invocation.set_error(error)
@@ -115,7 +114,7 @@ class Drop(Change):
 
     def end(self, replica: Replica) -> None:
         """It is the end of this object here."""
-        error = ObjectDropped(f"{replica.name!r} was ended with group.drop")
+        error = dropped(replica)
         replica.mark(DROPPED)
         waiting = waiting_calls(replica)
         remove_waiting(replica, set(waiting))

@@ -253,6 +253,7 @@ cdef class Runtime(Applying):
         before, self.joins = None if self.joins else self.view, False
         if self.barred:
             self.barred = False
+            self.taker.lose_kept()      # objects that no state has named
             self.sender.failure = None
             if self.sender.receipts is not None:
                 self.core.again(self.sender.receipts)

@@ -28,7 +28,7 @@ class GuardFalse(OrcalikeError):
 
 
 class ObjectDropped(OrcalikeError):
-    """The object was ended with `group.drop`."""
+    """The object was ended with `group.drop`, or the group that this process has joined again does not have it."""
 
 
 class WindowFull(OrcalikeError):

@@ -3,9 +3,9 @@
 from cpython.object cimport PyObject
 from libc.stdint cimport int64_t
 
-from orcalike.runtime.errors import ObjectDropped
 from orcalike.runtime.own_numbers import numbers_of_reads
 from orcalike.runtime.raising import fresh
+from orcalike.runtime.replica import dropped
 
 from orcalike.runtime.invocation cimport Invocation, Invoker
 from orcalike.runtime.local_reads cimport given_of, named_of, read_last_state
@@ -60,7 +60,7 @@ cdef class Left(Invoker):
         if replica.flags & FAULTY and self.fault is not None:
             raise fresh(self.fault)
         if replica.flags & DROPPED:
-            raise ObjectDropped(f"{replica.name!r} was ended with group.drop")
+            raise dropped(replica)
         raise fresh(self.error)
 
     def invoke_atomic(self, atomic, args, named, wanted=0, awaited=False):

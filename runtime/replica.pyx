@@ -13,7 +13,7 @@ here (`call_method`): beside the table and the slot, so that a read of a free ob
 import weakref
 from collections import deque
 
-from orcalike.runtime.errors import NestedWrite
+from orcalike.runtime.errors import NestedWrite, ObjectDropped
 from orcalike.runtime.invocation import name_of
 
 from cpython.object cimport PyObject
@@ -332,6 +332,13 @@ cdef class Replica:
         if self.queue:
             self.flags |= QUEUED
 
+    def lose(self):
+        """The group that this member has joined again does not have the object, which has no number there."""
+        self.number = 0
+        self.flags |= DROPPED
+        if self.owner is NULL and self.task is None:
+            self.release()
+
     def renewed(self):
         """Its state is the group's again: what runs from here on runs on that."""
         self.in_use = False
@@ -370,6 +377,14 @@ cdef class Replica:
 
     def __repr__(self):
         return f"<Replica {self.number} of {self.name!r}: {self.class_name}>"
+
+
+def dropped(Replica replica):
+    """What calls of an object that was ended raise."""
+    if replica.number:
+        return ObjectDropped(f"{replica.name!r} was ended with group.drop")
+    return ObjectDropped(f"{replica.name!r} is not in the group that this process has joined again: it was ended with "
+                         "group.drop meanwhile, or the last process that had it has left")
 
 
 def runs_here(Replica replica):

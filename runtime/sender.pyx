@@ -14,10 +14,11 @@ from libc.stdint cimport int64_t, uint32_t, uint64_t
 from orcalike.runtime.arguments import positional
 from orcalike.runtime.awaiting import blocking_call
 from orcalike.runtime.codes import ATOMIC_HEAD, Code
-from orcalike.runtime.errors import GroupClosed, ObjectDropped
+from orcalike.runtime.errors import GroupClosed
 from orcalike.runtime.invocation import name_of, without_room
 from orcalike.runtime.raising import fresh
 from orcalike.runtime.receipts import NO_STABLE
+from orcalike.runtime.replica import dropped
 from orcalike.runtime.room import RoomLacking
 from orcalike.transport.errors import StackError
 
@@ -382,7 +383,7 @@ cdef class Sender(UnderWay):
                 if isinstance(self.failure, GroupClosed):
                     raise fresh(self.failure)
                 raise GroupClosed(f"{replica.name!r}: the group was left")
-            raise ObjectDropped(f"{replica.name!r} was ended with group.drop")
+            raise dropped(replica)
         if self.failure is not None:
             raise fresh(self.failure)
         if self.notice is not None:

@@ -7,6 +7,7 @@ has no state at all.
 
 from __future__ import annotations
 
+import logging
 import struct
 from array import array
 from collections.abc import Callable
@@ -41,6 +42,8 @@ from orcalike.transport.wording import repr_of
 
 if TYPE_CHECKING:
     from orcalike.runtime.changes import Changing
+
+_log = logging.getLogger("orcalike")
 
 NUMBERS_MAX = 1 << 28
 """Objects that a group may have had."""
@@ -126,6 +129,18 @@ class Taker:
                 shared = replica.object
             if shared is not None:
                 self._kept.append((replica, shared))
+
+    def lose_kept(self) -> None:
+        """The group does not have these objects: they are as those that were dropped."""
+        kept, self._kept = self._kept, []
+        lost = [replica for replica, _ in kept if not replica.has(DROPPED)]
+        for replica in lost:
+            replica.lose()
+        if lost:
+            _log.warning(
+                "the group that this process has joined again does not have %s: calls there raise ObjectDropped",
+                ", ".join(repr(replica.name) for replica in lost),
+            )
 
     def _clear(self) -> None:
         self._parts.clear()
@@ -335,9 +350,7 @@ class Taker:
             raise ProtocolError("state that is not whole")
         coming, self._coming = self._coming, {}
         self._used.clear()
-        for replica, _ in self._kept:
-            replica.mark(DROPPED)
-        self._kept = []
+        self.lose_kept()
         runtime = self.runtime
         runtime.replicas.extend([None] * (self._size - len(runtime.replicas)))
         for number in sorted(coming):

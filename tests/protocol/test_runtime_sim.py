@@ -60,12 +60,16 @@ class Stage(Simulation):
     """A simulation in which nothing happens but what the test does."""
 
     def __init__(
-        self, size: int, *late: int, stack: str = "PACK:XFER:TOTAL:MBRSHIP:COM:sim"
+        self,
+        size: int,
+        *late: int,
+        stack: str = "PACK:XFER:TOTAL:MBRSHIP:COM:sim",
+        witness: bool = False,
     ) -> None:
         scene = Scene(
             seed=size,
             size=size,
-            witness=False,
+            witness=witness,
             stack=stack,
             delays=Delays(),
             acts=0,

@@ -5,9 +5,12 @@ Whole runtimes in the simulator, in scenes that are played by hand.
 
 from __future__ import annotations
 
+import gc
 import json
 import threading
+import weakref
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -19,13 +22,14 @@ from orcalike.runtime.codes import Code
 from orcalike.runtime.history import Recorder
 from orcalike.runtime.replica import LOCKED
 from orcalike.runtime.task import go_on
-from orcalike.session.group_calls import Whole
+from orcalike.session.group_calls import Drop, Whole
 from orcalike.transport.config import StackConfig
 from orcalike.transport.drivers.simdriver import SimDriver
 from orcalike.transport.stack import Stack
 from orcalike.transport.stacks import parse_stack
 from orcalike.transport.view import Member
 from tests.lib.shared_classes import Counter, transfer_when
+from tests.protocol.digest_stage import Heap
 from tests.protocol.sim_programs import Late
 from tests.protocol.sim_runtime import Participant
 from tests.protocol.sim_scene import MS
@@ -462,6 +466,45 @@ def test_a_member_that_comes_back_has_no_attribute_that_the_group_has_deleted(
     assert not mine.has_note()
     assert mine.kept == 1
     assert len(stage.held("notes")) == 1
+
+
+def test_an_object_that_ended_with_the_members_that_had_it_is_as_one_that_was_dropped(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """Only the witness was left: none gives a state to the member that comes back."""
+    stage = Stage(3, witness=True)
+    _, first, second = stage.participants
+    stage.admit(1)
+    stage.admit(2)
+    stage.share(first, Counter, "counter")
+    mine = here(second, "counter")
+    waits = mine.take.nowait(1)
+    for participant in (second, first):
+        participant.leave()
+        stage.settle()
+    come_back(stage, second)
+    for call in (partial(mine.add.nowait, 1), mine.get):
+        with pytest.raises(orca.ObjectDropped, match="counter"):
+            call()
+    assert "counter" in caplog.text
+    anew = stage.share(second, Counter, "counter")
+    assert anew is not mine
+    heap = stage.share(second, Heap, "heap")
+    with pytest.raises(orca.ObjectDropped, match="counter"):
+        heap.set.nowait(mine)
+    drop = Drop(second.runtime).nowait(mine)
+    stage.settle()
+    assert isinstance(drop.exception(), orca.ObjectDropped)
+    added = anew.add.nowait(2)
+    stage.settle()
+    assert added.result() == 2
+    with pytest.raises(orca.ObjectDropped):
+        mine.add.nowait(1)
+    assert waits.exception() is not None
+    lives = weakref.ref(mine)
+    del call, mine, waits
+    gc.collect()
+    assert lives() is None, "it is the program's alone"
 
 
 def test_what_was_under_way_as_its_member_came_back_is_not_in_the_history(tmp_path: Path) -> None:
