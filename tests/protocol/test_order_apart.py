@@ -14,6 +14,7 @@ from random import Random
 import pytest
 
 from orcalike.simulator.simulation import Run
+from orcalike.transport.config import StackConfig
 from orcalike.transport.drivers.descriptors import DescriptorsOfOne, Handle
 from orcalike.transport.drivers.sim.world import World
 from orcalike.transport.errors import ProtocolError
@@ -186,6 +187,48 @@ def test_one_that_cannot_make_the_order_tries_again() -> None:
     assert orders(network, "a") == {"TOTAL"}
     come(network, "b")
     assert orders(network, "ab") == {"RING"}
+
+
+@pytest.mark.parametrize("silent", ["bc cb", "bc", "cb"])
+@pytest.mark.parametrize("writer", ["a", "b", ""])
+def test_the_order_goes_over_for_two_of_which_one_cannot_reach_the_other(
+    silent: str, writer: str
+) -> None:
+    """One may have no descriptor left for a link: neither offers its memory to the other one."""
+    network = network_of("a b")
+    network.add("c")
+    network.join("c", "a")
+    links = [pair for pair in itertools.permutations("abc", 2) if "".join(pair) not in silent]
+
+    def settle() -> None:
+        while sum(network.deliver(one, other) for one, other in links):
+            pass
+
+    settle()
+    assert orders(network, "abc") == {"RING"}
+    if writer:
+        network.cast(writer, b"it waits")
+        settle()
+        assert all(b"it waits" not in bodies(network, name) for name in "abc")
+    config = StackConfig("group", {})
+    for _ in range(4):
+        network.now += config.detection
+        network.expire("abc", network.endpoints)
+        settle()
+    assert orders(network, "abc") == {"TOTAL"}
+    for name in "abc":
+        network.cast(name, name.encode())
+    settle()
+    for name in "abc":
+        assert {b"a", b"b", b"c"} <= set(bodies(network, name))
+        assert bodies(network, name).count(b"it waits") == bool(writer)
+        view = network[name].installed
+        assert view is not None
+        assert [member.address for member in view.members] == ["sim:a", "sim:b", "sim:c"]
+        assert [*layer_of(network, name).apart] == [
+            tuple(network.endpoints[each].stack.me.incarnation for each in "cb")
+        ]
+        assert LASTS not in layer_of(network, name).apart.values()
 
 
 class OneLeft(DescriptorsOfOne):

@@ -177,6 +177,33 @@ def test_writers_go_on_without_members_that_do_not_map_each_others_memory() -> N
     assert [member.address for member in network["a"].installed.members] == ["sim:a", "sim:b"]  # type: ignore[union-attr]
 
 
+@pytest.mark.parametrize("silent", ["cd dc", "cd"])
+def test_of_two_without_a_link_the_younger_leaves(silent: str) -> None:
+    """Before the others go on without both: it cannot read what the older may append, and says why."""
+    network = group("a b c")
+    network.add("d")
+    network.join("d", "a")
+
+    def settle() -> None:
+        links = [
+            pair
+            for pair in itertools.permutations(network.endpoints, 2)
+            if "".join(pair) not in silent
+        ]
+        while sum(network.deliver(one, other) for one, other in links):
+            pass
+
+    settle()
+    assert all(len(network[name].installed.members) == 4 for name in "abcd")  # type: ignore[union-attr]
+    network.cast("a", b"it waits")
+    config = StackConfig("group", {})
+    assert first_written_after(network, b"it waits", settle) < config.slow // config.detection
+    view = network["a"].installed
+    assert view is not None
+    assert [member.address for member in view.members] == ["sim:a", "sim:b", "sim:c"]
+    assert "no link to " in network["d"].denied[0]
+
+
 def test_a_word_of_a_later_member_in_the_own_row_is_an_error_that_says_so() -> None:
     """Else the others would wait for this member, and put it out, and none would know why."""
     network = group()

@@ -47,6 +47,7 @@ cdef class MappedOrder(FastLayer):
     cdef int64_t full_at            # and to try again to append,
     cdef int64_t full_since         # as the others have not applied what is there since this time
     cdef int64_t offers             # of it in this view, while packets wait for some that do not begin it
+    cdef int64_t unlinked_offers    # likewise, while no link leads to one whose memory is not mapped here
     cdef int64_t detection, slow    # ns: D, `slow_timeout`
 
     cdef int set_deadline(self) except -1
@@ -63,6 +64,7 @@ cdef class MappedOrder(FastLayer):
     cdef str map_lane(self, object member, object lane, object alarm)
     cdef int say_begun(self) except -1
     cdef list unread(self)
+    cdef int look_for_link(self) except -1
     cdef bint have_all_begun(self) except -1
     cdef int offer_lane(self, bint again) except -1
     cdef int offer_again(self, bint packets_wait) except -1

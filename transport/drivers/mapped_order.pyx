@@ -68,6 +68,7 @@ cdef enum:
     LANE_LEAST = 4096
     LANE_MOST = 134217728
     AGAIN = 1000000                 # ns before another try to append
+    UNLINKED_MAX = 3                # detection times without a link: COM tries again within two
     WHY_MAX = 200                   # bytes that a member says of memory that it cannot map
 
 
@@ -122,6 +123,7 @@ cdef class MappedOrder(FastLayer):
     cdef int enter_order(self, object it, object view) except -1:
         """The order of a view: the one before it goes on, if there was one, and a member that has it."""
         self.failed = self.failed and self.on_apart is None     # where it need not leave it tries again
+        self.unlinked_offers = 0
         fence = Fence.unpack(it.order) if it is not None and it.order else None     # else a sequencer had the order before
         if it is not None and (self.lineage is None or self.segment is None):
             self.next, self.stamp = it.last, it.stamp
@@ -247,15 +249,35 @@ cdef class MappedOrder(FastLayer):
         Offers are counted, not the time, so that a standstill of this member is not theirs. If all have begun the view,
         it is over for one that cannot read what another one may append.
         """
+        self.look_for_link()
         self.offers = self.offers + 1 if packets_wait else 0
         if not self.have_all_begun() and self.offers * self.detection >= self.slow:
             self.offers = 0
             late = self.not_begun(0) or self.not_begun(RING_READS_ALL)
             unread = self.unread()
             if unread and not late:
-                return self.give_up(f"the memory of {unread[0]} cannot be mapped: {REMEDY}", unread[0])
-            self.below.flush(late)
+                self.give_up(f"the memory of {unread[0]} cannot be mapped: {REMEDY}", unread[0])
+            else:
+                self.below.flush(late)
         return self.offer_lane(True)
+
+    cdef int look_for_link(self) except -1:
+        """Go on by another order, or without this member, if another one that has begun the view cannot offer its memory here.
+
+        As no link leads there: one of the two may have no descriptor left for it. Over RING alone the younger leaves, before
+        the others go on without both.
+        """
+        cdef object com = self.below.focus("COM"), other = None
+        for member in self.unread() if not self.not_begun(0) else ():
+            if other is None and not com.reaches(self.installed.position(member.incarnation)):
+                other = member
+        self.unlinked_offers = 0 if other is None else self.unlinked_offers + 1
+        if self.on_apart is not None and self.unlinked_offers >= UNLINKED_MAX or (
+                self.unlinked_offers * self.detection * 2 >= self.slow
+                and self.installed.position(other.incarnation) < self.position):
+            self.give_up(f"no link to {other} can be made, by which it would give its memory; see whether one of the two "
+                         "has no file descriptors left (ulimit -n)", other, False)
+        return 0
 
     cdef int full(self) except -1:
         """Others have to apply first: wake them, try again, and in the end go on without the slowest (F17)."""
@@ -410,6 +432,7 @@ cdef class MappedOrder(FastLayer):
 
     cdef int give_up(self, str why, object other, bint for_good=True) except -1:
         """This member cannot take part beside `other`: it leaves, and its application learns why; or another order is taken for all."""
+        cdef tuple pair = (self.me.incarnation, other.incarnation)
         if not self.failed:
             self.failed = True
             self.may_append = False
@@ -417,8 +440,10 @@ cdef class MappedOrder(FastLayer):
                 self.above.up_join_denied(f"the order in shared memory cannot be joined: {why}")
                 self.below.leave()
             else:
-                self.say_apart(self.me.incarnation, other.incarnation, for_good)
-                self.on_apart((self.me.incarnation, other.incarnation), for_good)
+                if self.installed.position(other.incarnation) > self.position:
+                    pair = pair[::-1]
+                self.say_apart(pair[0], pair[1], for_good)
+                self.on_apart(pair, for_good)
         return 0
 
     cdef int say_apart(self, object younger, object older, bint for_good) except -1:

@@ -439,6 +439,11 @@ cdef class Com(Layer):
         """Whether any link stands."""
         return any([peer is not None for peer in self.links])
 
+    def reaches(self, Py_ssize_t position):
+        """Whether a link stands to the member at a position of the view."""
+        cdef Peer peer = self.by_position[position]
+        return peer is None or peer.link >= 0
+
     def non_members(self):
         """The addresses of those that a link stands to, and that are not in the view."""
         found = [peer.address for peer in self.links

@@ -6,7 +6,7 @@ above sees one order. The cut before a view says which of them orders in it (tra
 RING if all members of the view are on its host, none is known to be *apart*, and there is room for all.
 
 *Apart* are two members of which one cannot map the other's memory: they may be of two user namespaces, or be connected by a
-relay. Over RING alone the younger would have to leave. Here it says so to all, asks for a view, and as long as both are in
+relay, or not at all. Over RING alone the younger would have to leave. Here it says so to all, asks for a view, and as long as both are in
 the group that has its order through a sequencer. If it was for want of descriptors or memory, some later views try again.
 
 *Going over*: what the order of the view before has is delivered, what this member has cast and has no place there is cast
