@@ -10,6 +10,7 @@ import pytest
 from orcalike.simulator.simulation import Run
 from orcalike.transport.drivers.descriptors import DescriptorsOfOne, Handle
 from orcalike.transport.errors import StackError
+from orcalike.transport.ring import fence
 from orcalike.transport.stacks import parse_stack
 from tests.lib.descriptors import count_files
 from tests.lib.manual_network import ManualNetwork
@@ -96,6 +97,16 @@ def test_groups_keep_their_promises_under_faults(first: int) -> None:
     delivered = sum(
         Run(draw_over_ring(seed)).run().delivered for seed in range(first, first + CHUNK)
     )
+    assert delivered > 10 * CHUNK
+
+
+@pytest.mark.parametrize("views", [1, 2])
+def test_groups_keep_their_promises_though_orders_end(
+    views: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As they do after so many views that an old incarnation would look like a later one."""
+    monkeypatch.setattr(fence, "VIEWS_MAX", views)
+    delivered = sum(Run(draw_over_ring(seed)).run().delivered for seed in range(CHUNK))
     assert delivered > 10 * CHUNK
 
 

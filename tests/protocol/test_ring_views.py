@@ -13,9 +13,18 @@ from orcalike.simulator.transcript import KINDS_IN_MEMORY, describe
 from orcalike.transport.config import StackConfig
 from orcalike.transport.drivers.descriptors import ORDER
 from orcalike.transport.errors import ProtocolError
+from orcalike.transport.ring.fence import VIEWS_MAX, fence_of, first_rows
 from orcalike.transport.view import View
 from tests.lib.manual_network import ManualNetwork
 from tests.protocol.test_ring_layer import bodies, group, let_time_pass, stabilize_without
+
+NUMBERS = [
+    1_048_571,
+    2_200_000,
+    *range(4_194_299, 4_194_305),
+    *range((1 << 30) - 5, (1 << 30) + 2),
+]
+"""Of views: some are 0 in the bits that the memory has for them, or it takes them for earlier ones."""
 
 READS_ALL = 1 << 31
 """In the word that says which view a row's holder has begun, before its number (transport/ring/layout.h)."""
@@ -221,17 +230,56 @@ def test_a_word_of_a_later_member_in_the_own_row_is_an_error_that_says_so() -> N
         network.stabilize()
 
 
-@pytest.mark.parametrize("number", [1, 2_200_000, 4_194_301, 4_194_303])
+@pytest.mark.parametrize("gone", "abc")
+@pytest.mark.parametrize("number", [1, *NUMBERS])
 def test_members_come_and_go_however_many_views_there_were(
-    number: int, monkeypatch: pytest.MonkeyPatch
+    number: int, gone: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A row that no member has had yet is taken, whichever incarnation the number of the view gives."""
+    """A row is taken that another member has had, or none, whichever incarnation the number of the view gives."""
     first = View.first
     monkeypatch.setattr(View, "first", lambda member: View(1, number, 0, first(member).members))
     network = group("a b c")
-    network.leave("b")
-    network.add("d")
-    network.join("d", "a")
+    left = "abc".replace(gone, "")
+    network.leave(gone)
     network.stabilize()
-    network.cast("d", b"from d")
-    assert {bodies(network, name)[-1] for name in "acd"} == {b"from d"}
+    for name in "de":
+        network.add(name)
+        network.join(name, left[0])
+        network.stabilize()
+        network.cast(name, name.encode())
+        for each in (*left, name):
+            assert bodies(network, each)[-1] == name.encode()
+
+
+@pytest.mark.parametrize("lost", [False, True])
+def test_an_order_ends_before_an_old_incarnation_looks_like_a_later_one(
+    *, lost: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The next view begins another one; what all members but one have before it is delivered there, too."""
+    first, number = View.first, VIEWS_MAX - 3
+    monkeypatch.setattr(View, "first", lambda member: View(1, number, 0, first(member).members))
+    network = group("a b c")
+    for name in "abc":
+        network.cast(name, b"before " + name.encode())
+    network.stabilize()
+    network.leave("b")
+    network.asleep = {"c"}
+    network.cast("a", b"late")
+    while lost and network["a"].installed.number < VIEWS_MAX:  # type: ignore[union-attr]
+        for one, other in itertools.permutations("abc", 2):
+            network.deliver(one, other, 1)
+        network.cast("a", b"between")
+    network.asleep = set()
+    network.stabilize()
+    for name in "ac":
+        network.cast(name, b"after " + name.encode())
+    network.stabilize()
+    assert bodies(network, "a") == bodies(network, "c")[-len(bodies(network, "a")) :]
+    assert sorted(bodies(network, "c")[-2:]) == [b"after a", b"after c"]
+    view = network["a"].installed
+    assert view is not None
+    assert view.number == VIEWS_MAX
+    for name in "ac":
+        ring = network.endpoints[name].stack.focus("RING")
+        assert ring is not None
+        assert fence_of(ring.up_held()).rows == first_rows(view)

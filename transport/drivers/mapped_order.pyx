@@ -14,7 +14,7 @@ import msgpack
 from orcalike.transport.drivers.descriptors import ALARM, LANE, ORDER, lasts
 from orcalike.transport.errors import ProtocolError
 from orcalike.transport.ring.choice import pair_of
-from orcalike.transport.ring.fence import Fence, first_rows
+from orcalike.transport.ring.fence import Fence, first_rows, incarnation_in
 from orcalike.transport.wire.control import shown, unpack
 from orcalike.transport.wire.digest import blake2b
 
@@ -50,7 +50,7 @@ cdef extern from *:
     """
     static inline void ring_expect_fence(struct ring_member *m, uint32_t view, uint32_t reserve)
     {
-        m->view = view & RING_FENCE_MASK;
+        m->view = ring_fence_number(view);
         m->reserve = reserve;
     }
     #define ring_applied_of(m, row) ring_get_acquire(&(m)->order->rows[row].applied)
@@ -130,7 +130,7 @@ cdef class MappedOrder(FastLayer):
         if fence is None or fence.slot < 0 or fence.lineage != view.lineage:
             self.close()
             self.lineage = view.lineage
-            self.rows, self.counters = first_rows(view.members), {}
+            self.rows, self.counters = first_rows(view), {}
             self.start_slot = 0
             if self.position == 0:
                 self.make()
@@ -148,7 +148,8 @@ cdef class MappedOrder(FastLayer):
         """Make the order, in memory of this member's."""
         try:
             self.use(Segment.create(group_id(self.group, self.lineage), boot_id(),
-                                    (<object>self.slots).bit_length() - 1, self.lane, self.group))
+                                    (<object>self.slots).bit_length() - 1, self.lane, self.group,
+                                    incarnation_in(self.installed)))
         except OSError as error:
             if self.on_apart is None:
                 raise

@@ -55,7 +55,7 @@ cdef extern from "ring/order.h" nogil:
 
     void ring_begin(ring_member* m, ring_order* order, uint32_t slots_log, uint32_t lane_size,
                     uint64_t next)
-    int ring_found(ring_member* m, unsigned row, uint32_t pid)
+    int ring_found(ring_member* m, unsigned row, uint32_t incarnation, uint32_t pid)
     int ring_take_row(ring_member* m, unsigned row, uint32_t incarnation, uint32_t pid)
     int ring_offer_row(ring_member* m, uint32_t* incarnation)
     int ring_map_lane(ring_member* m, unsigned row, uint32_t incarnation,

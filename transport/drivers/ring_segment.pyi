@@ -45,6 +45,7 @@ class Segment:
         slots_log: int = ...,
         lane_size: int = ...,
         name: str = ...,
+        incarnation: int = ...,
     ) -> Self: ...
     @classmethod
     def attach(

@@ -92,7 +92,7 @@ cdef class Segment(Futex):
 
     @classmethod
     def create(cls, bytes group not None, bytes boot not None, uint32_t slots_log=16,
-               uint32_t lane_size=1 << 20, str name=""):
+               uint32_t lane_size=1 << 20, str name="", uint32_t incarnation=1):
         """Make an order, of which this is the only member so far; people see the group's name."""
         cdef Segment self = cls.__new__(cls)
         cdef ring_order* order = NULL
@@ -101,7 +101,7 @@ cdef class Segment(Futex):
         if self.order_fd < 0:
             self.fail(self.order_fd)
         self.begin(order, slots_log, lane_size, 0)
-        if ring_found(&self.member, 0, getpid()):
+        if ring_found(&self.member, 0, incarnation, getpid()):
             self.fail(-12)
         self.map_own_lane()
         return self

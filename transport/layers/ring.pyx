@@ -34,7 +34,7 @@ may have overwritten: packets of others are copied first.
 from orcalike.transport.drivers.descriptors import Alarm
 from orcalike.transport.drivers.mapped_order import REMEDY
 from orcalike.transport.errors import ProtocolError
-from orcalike.transport.ring.fence import Fence, fence_of, slot_of
+from orcalike.transport.ring.fence import Fence, begins_anew, fence_of, slot_of
 from orcalike.transport.total.flush import SEQNO_MAX, Cut
 
 cimport cython
@@ -503,12 +503,13 @@ cdef class SharedOrder(FastOrder):
         """The cut: what one that is attached has reported; all of these have come to the fence.
 
         Where none of these goes on, nothing was written in this view, as not all have mapped the order, and none is left
-        that could offer it: the next view begins another one.
+        that could offer it: the next view begins another one. So it does before old incarnations of rows look like later ones.
         """
         cdef bytes held = self.up_held()
         cdef bytes cut = max([held, *reports.values()], key=slot_of)
         reports = {**reports, self.position: held}
-        if any([slot_of(report) >= 0 and view.position(self.installed.members[position].incarnation) >= 0
+        if not begins_anew(self.installed, view) and any([
+                slot_of(report) >= 0 and view.position(self.installed.members[position].incarnation) >= 0
                 for position, report in reports.items()]):
             return cut
         it, fence = Cut.unpack(cut), fence_of(cut)

@@ -28,7 +28,7 @@ static inline void ring_pass_fence(struct ring_member *m, uint32_t view)
     m->next++;
     if (m->scanned < m->next)
         m->scanned = m->next;
-    m->view = view & RING_FENCE_MASK;
+    m->view = ring_fence_number(view);
     ring_publish(m, m->published + 1);
 }
 

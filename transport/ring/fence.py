@@ -13,7 +13,7 @@ import msgpack
 from orcalike.transport.errors import ProtocolError
 from orcalike.transport.record import Record
 from orcalike.transport.total.flush import Cut
-from orcalike.transport.view import Member, View
+from orcalike.transport.view import View
 from orcalike.transport.wire.control import unpack
 
 ROWS = 64
@@ -21,6 +21,9 @@ ROWS = 64
 
 SLOT_MAX = 1 << 62
 INCARNATION_MASK = 0x3FFFFF
+
+VIEWS_MAX = 1 << 20
+"""Views of one order: fewer than half of all incarnations."""
 
 KEPT, KEPT_BYTES = 8, 65_536
 """So many reports that were read last are kept, of so many bytes at the most."""
@@ -64,8 +67,7 @@ class Fence(Record):
         taken = {row for row, _ in rows.values()}
         free = [row for row in range(ROWS) if row not in taken]
         joiners = [member for member in view.members if member.incarnation not in rows]
-        # An incarnation is a later one than any before in that row: views have growing numbers.
-        incarnation = view.number & INCARNATION_MASK or 1
+        incarnation = incarnation_in(view)
         for member, row in zip(joiners, free, strict=False):
             rows[member.incarnation] = row, incarnation
         return rows
@@ -88,9 +90,22 @@ def _read(report: bytes) -> Fence:
 _read_once = lru_cache(KEPT)(_read)
 
 
-def first_rows(members: tuple[Member, ...]) -> dict[int, Row]:
+def incarnation_in(view: View) -> int:
+    """Of the rows that are taken with a view: later than any before in the same order, as views have growing numbers."""
+    return (view.number - 1) % INCARNATION_MASK + 1
+
+
+def begins_anew(before: View, view: View) -> bool:
+    """Whether an order ends with the view before, so that no old incarnation in it ever looks like a later one."""
+    return before.number // VIEWS_MAX != view.number // VIEWS_MAX
+
+
+def first_rows(view: View) -> dict[int, Row]:
     """The rows of an order that a view begins with."""
-    return {member.incarnation: (row, 1) for row, member in enumerate(members[:ROWS])}
+    incarnation = incarnation_in(view)
+    return {
+        member.incarnation: (row, incarnation) for row, member in enumerate(view.members[:ROWS])
+    }
 
 
 def _row(entry: object) -> tuple[int, Row]:

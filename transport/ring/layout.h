@@ -82,6 +82,11 @@ static inline uint64_t ring_view_word(unsigned kind, unsigned row, uint32_t inca
     return RING_IS_VIEW | (uint64_t)kind << 30 | (uint64_t)row << 22 | incarnation;
 }
 
+/* The number of a view as a fence has it: not 0, which is of a member that expects no fence. */
+static inline uint32_t ring_fence_number(uint32_t view)
+{
+    return (view - 1) % RING_FENCE_MASK + 1;
+}
 static inline uint64_t ring_fence_word(uint32_t number)
 {
     return RING_IS_VIEW | (number & RING_FENCE_MASK);

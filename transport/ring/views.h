@@ -165,14 +165,15 @@ static inline int ring_take_row(struct ring_member *m, unsigned row, uint32_t in
 }
 
 /* The first member: nothing is in the order yet. */
-static inline int ring_found(struct ring_member *m, unsigned row, uint32_t pid)
+static inline int ring_found(struct ring_member *m, unsigned row, uint32_t incarnation, uint32_t pid)
 {
     uint32_t free = 0;
-    if (!ring_swap_if(&m->order->rows[row].state, &free, ring_state_word(1, ring_sponsor(row, 1), RING_JOINING)))
+    uint32_t joining = ring_state_word(incarnation, ring_sponsor(row, incarnation), RING_JOINING);
+    if (!ring_swap_if(&m->order->rows[row].state, &free, joining))
         return RING_LOST;
     m->members = 1ull << row;
-    m->incarnations[row] = 1;
-    return ring_take_row(m, row, 1, pid);
+    m->incarnations[row] = incarnation;
+    return ring_take_row(m, row, incarnation, pid);
 }
 
 #endif

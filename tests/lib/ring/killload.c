@@ -161,7 +161,7 @@ int main(int argc, char **argv)
         lanes[i] = shared_lane(LANE);
     ring_begin(&me, shared_order(SLOTS_LOG), SLOTS_LOG, LANE, 0);
     me.own_lane = lanes[0];
-    if (kills >= LIVES - ROWS || ring_found(&me, 0, (uint32_t)getpid()))
+    if (kills >= LIVES - ROWS || ring_found(&me, 0, 1, (uint32_t)getpid()))
         DIE("begin");
     ring_map_lane(&me, 0, 1, lanes[0]);
     for (int i = 1; i < ROWS; i++)

@@ -216,7 +216,7 @@ static pid_t begin(void)
     for (int i = 0; i <= VICTIM; i++)
         lanes[i] = shared_lane(LANE);
     ring_begin(&me, shared_order(SLOTS_LOG), SLOTS_LOG, LANE, 0);
-    if (ring_found(&me, 0, (uint32_t)getpid()))
+    if (ring_found(&me, 0, 1, (uint32_t)getpid()))
         DIE("found");
     me.own_lane = lanes[0];
     ring_map_lane(&me, 0, 1, lanes[0]);
