@@ -16,9 +16,9 @@ from libc.stdint cimport UINT64_MAX, uint64_t
 import logging
 
 from orcalike.runtime.divergence import diverged
-from orcalike.runtime.errors import ObjectDropped
 from orcalike.runtime.invocation import annotate, complain
 from orcalike.runtime.raising import forget, fresh, own
+from orcalike.runtime.replica import dropped
 from orcalike.transport.drivers.pump import Relieved
 from orcalike.transport.errors import ProtocolError
 
@@ -210,8 +210,7 @@ cdef class Applying(Layer):
         if replica.operations is not None and code >> 1 >= <unsigned int>len(replica.operations):
             return self.drop_invocation(message, f"{replica.name!r} has no operation {code >> 1}")
         if replica.flags & (CLOSED | DROPPED):
-            self.sender.lose(invocation, self.sender.failure or ObjectDropped(
-                f"{replica.name!r} was ended with group.drop"))
+            self.sender.lose(invocation, self.sender.failure or dropped(replica))
             return 0
         call = self.call_of(message, replica, None, code, raw, invocation)
         self.recent = replica.number
