@@ -135,10 +135,10 @@ cdef class Atomic:
 cdef object start_in_coroutine(Atomic atomic, tuple args, dict kwargs, object seconds, object stable):
     """What to await for the outcome of an atomic function, within a time limit."""
     try:
-        return coroutine_of(atomic.start(args, kwargs, stable, True), seconds)
+        return coroutine_of(atomic.start(args, kwargs, stable, seconds is None), seconds)
     except WindowFull:
         return coroutine_with_room(atomic.place(args, kwargs)[0], atomic, seconds,
-                                   partial(atomic.start, args, kwargs, stable, True))
+                                   partial(atomic.start, args, kwargs, stable, seconds is None))
 
 
 class BoundAtomic:

@@ -333,14 +333,15 @@ class Manager:
         named: dict[str, object],
         wanted: int,
         awaited: bool,
+        leaves: bool,
     ) -> Invocation[Any]:
-        """Invoke an atomic function; returns the invocation, for which the caller is about to wait if it is `awaited`."""
+        """Invoke an atomic function; returns the invocation. `awaited`, `leaves`: as of `Sender.invoke_group`."""
         info = atomic.info
         assert info is not None
         what = (info.name, info.digest, len(args), *args, *([named] if named else []))
         degree = self._degree_of_atomic(atomic, self.objects_among((*args, *named.values())))
         invocation: Invocation[Any] = self.runtime.sender.invoke_group(
-            Code.ATOMIC, what, atomic.name, wanted, degree, awaited
+            Code.ATOMIC, what, atomic.name, wanted, degree, awaited, leaves
         )
         return invocation
 

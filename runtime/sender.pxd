@@ -38,7 +38,7 @@ cdef class Sender(UnderWay):
     cpdef commit(self, unsigned int number, unsigned int code, bytes body,
                  unsigned char degree=*)
     cpdef Invocation invoke_group(self, int code, tuple args, str what, unsigned int wanted=*,
-                                  int degree=*, bint awaited=*)
+                                  int degree=*, bint awaited=*, bint leaves=*)
     cdef Invocation record_call(self, Replica replica, Operation operation, PyObject* const* args,
                                 Py_ssize_t count, PyObject* names, unsigned char degree,
                                 unsigned int wanted, bint waits, bint awaited)

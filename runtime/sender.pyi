@@ -35,6 +35,7 @@ class Sender(UnderWay):
         wanted: int = 0,
         degree: int = -1,
         awaited: bool = False,
+        leaves: bool = True,
     ) -> Invocation[Any]: ...
     def post(
         self,

@@ -239,10 +239,12 @@ cdef class Sender(UnderWay):
         cdef unsigned char call[FAST_MAX]
         return len(body) + EXTRA <= FAST_MAX and self.pack.cast_fast(call, put_body(call, number, code, body) - call, degree)
 
-    cpdef Invocation invoke_group(self, int code, tuple args, str what, unsigned int wanted=0, int degree=-1, bint awaited=False):
+    cpdef Invocation invoke_group(self, int code, tuple args, str what, unsigned int wanted=0, int degree=-1, bint awaited=False,
+                                  bint leaves=True):
         """Invoke what the group itself does; returns the invocation, for which the caller is about to wait if it is `awaited`.
 
-        Its degree is the group's where none is given.
+        Its thread runs what comes before then, which may not end: one that waits with a limit does not have the message leave
+        here (`leaves`), but another thread, as it waits. Its degree is the group's where none is given.
         """
         cdef Invocation invocation
         cdef bint inside, fast = False
@@ -271,12 +273,13 @@ cdef class Sender(UnderWay):
             finally:
                 if inside:
                     self.leave_core(invocation, fast, False)
-        let_leave(self, awaited)
+        if leaves:
+            let_leave(self, awaited)
         return invocation
 
     def invoke_atomic(self, atomic, args, named, wanted=0, awaited=False):
         """Invoke an atomic function; returns the invocation."""
-        return self.runtime.manager.invoke_atomic(atomic, args, named, wanted, awaited)
+        return self.runtime.manager.invoke_atomic(atomic, args, named, wanted, awaited, True)
 
     def call_atomic(self, atomic, args, named, timeout, wanted=0):
         """Invoke an atomic function, and wait for the outcome; `timeout` in seconds."""
@@ -286,7 +289,7 @@ cdef class Sender(UnderWay):
         until = self.room.limit(self.driver, nanoseconds(timeout))
         hold()
         try:
-            invocation = self.runtime.manager.invoke_atomic(atomic, args, named, wanted, True)
+            invocation = self.runtime.manager.invoke_atomic(atomic, args, named, wanted, until == NEVER, until == NEVER)
             self.room.limit(self.driver, NEVER)     # before a handler calls something, while this waits
             until = NEVER if until == NEVER else max(0, until - self.driver.clock())
             outcome = self.await_outcome(invocation, until, True)

@@ -24,6 +24,7 @@ class Grouped(Protocol):
         named: dict[str, Any],
         wanted: int,
         awaited: bool,
+        leaves: bool,
     ) -> Invocation[Any]: ...
     def send_withdrawal(self, ticket: int) -> None: ...
 

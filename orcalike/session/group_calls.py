@@ -169,28 +169,31 @@ class Whole:
         """Wait for it; after `timeout` (seconds, or "2s") it is withdrawn, with TimeoutError."""
         refuse_to_wait(self._code.name.lower())
         seconds = seconds_of(timeout)  # which may raise: before an arrival is sent, which counts
-        self._call(timeout).wait(seconds)
+        self._call(timeout, leaves=timeout is None).wait(seconds)
 
     async def aio(self, *, timeout: Duration | None = None) -> None:
         """The same, for coroutines."""
         seconds = seconds_of(timeout)
-        await self._call(timeout).wait_on_loop(seconds)
+        await self._call(timeout, leaves=True).wait_on_loop(seconds)
 
     def nowait(self) -> Invocation[None]:
         """The same, without waiting."""
-        return self._start(False)
+        what = self._code.name.lower()
+        invocation: Invocation[None] = self._runtime.sender.invoke_group(self._code, (), what)
+        return invocation
 
-    def _start(self, awaited: bool) -> Invocation[None]:
+    def _start(self, awaited: bool, leaves: bool) -> Invocation[None]:
         what = self._code.name.lower()
         invocation: Invocation[None] = self._runtime.sender.invoke_group(
-            self._code, (), what, awaited=awaited
+            self._code, (), what, awaited=awaited, leaves=leaves
         )
         return invocation
 
-    def _call(self, timeout: Duration | None) -> _Call[None]:
+    def _call(self, timeout: Duration | None, *, leaves: bool) -> _Call[None]:
         what = self._code.name.lower()
         late = f"{what} was not complete within {_text_of(timeout)}"
-        return _Call(self._runtime.sender, what, partial(self._start, True), late)
+        start = partial(self._start, timeout is None, leaves)
+        return _Call(self._runtime.sender, what, start, late)
 
 
 class Reset:

@@ -5,7 +5,10 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
+import threading
 from collections.abc import Callable, Generator
+from contextlib import ExitStack
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -15,6 +18,7 @@ from orcalike.objects import Counter, Queue
 from orcalike.runtime.invocation import Invocation
 from orcalike.session.group_calls import Find, _Call
 from orcalike.testing import Members
+from tests.lib.processes import DEADLINE
 
 Share = Callable[[], object]
 
@@ -73,3 +77,61 @@ def test_what_comes_before_the_withdrawal_is_the_outcome(
         else:
             assert isinstance(find(), Counter)
     assert "was not asked for" not in caplog.text
+
+
+held_up: list[threading.Thread] = []
+ends = threading.Event()
+
+
+@orca.shared
+class Slow:
+    """Its operation does not end on a thread that is held up, before it may."""
+
+    def __init__(self) -> None:
+        self.steps = 0
+
+    @orca.write
+    def step(self) -> None:
+        self.steps += 1
+        if threading.current_thread() in held_up:  # orca: unchecked
+            ends.wait(DEADLINE)  # orca: unchecked
+
+
+@orca.atomic
+def look_at(slow: Slow, counter: Counter) -> int:
+    return slow.steps + counter.value
+
+
+@pytest.mark.parametrize("call", ["fence", "barrier", "atomic", "write"])
+def test_a_thread_with_a_limit_does_not_run_what_others_wrote_before(
+    tmp_path: Path, call: str
+) -> None:
+    """So the limit holds: another thread runs it, which may not end."""
+    held_up.clear()
+    ends.clear()
+    with ExitStack() as stack:
+        first = stack.enter_context(orca.join(listen=f"unix:{tmp_path}/group"))
+        second = stack.enter_context(orca.join(seeds=first.address))
+        stack.callback(ends.set)
+        assert "RING" in first._session.stack.dump()
+        slow, counter = first.share(Slow, "slow"), first.share(Counter, "counter")
+        other = second.share(Slow, "slow")
+        calls: dict[str, Callable[[], object]] = {
+            "fence": lambda: first.fence(timeout=DEADLINE),
+            "barrier": lambda: first.barrier(timeout=0.01),
+            "atomic": lambda: look_at.options(timeout=DEADLINE)(slow, counter),
+            "write": lambda: counter.add.options(timeout=DEADLINE)(1),
+        }
+
+        def limited() -> None:
+            for _ in range(20):
+                other.step()
+                held_up.append(threading.current_thread())
+                with contextlib.suppress(TimeoutError):
+                    calls[call]()
+                held_up.clear()
+
+        thread = threading.Thread(target=limited, daemon=True)
+        thread.start()
+        thread.join(DEADLINE / 4)
+        assert not thread.is_alive()
