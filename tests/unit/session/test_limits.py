@@ -7,7 +7,6 @@ import contextlib
 import logging
 import threading
 from collections.abc import Callable, Generator
-from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +18,7 @@ from orcalike.runtime.invocation import Invocation
 from orcalike.session.group_calls import Find, _Call
 from orcalike.testing import Members
 from tests.lib.processes import DEADLINE
+from tests.lib.slow_threads import Slow, slowed, two_members
 
 Share = Callable[[], object]
 
@@ -79,24 +79,6 @@ def test_what_comes_before_the_withdrawal_is_the_outcome(
     assert "was not asked for" not in caplog.text
 
 
-held_up: list[threading.Thread] = []
-ends = threading.Event()
-
-
-@orca.shared
-class Slow:
-    """Its operation does not end on a thread that is held up, before it may."""
-
-    def __init__(self) -> None:
-        self.steps = 0
-
-    @orca.write
-    def step(self) -> None:
-        self.steps += 1
-        if threading.current_thread() in held_up:  # orca: unchecked
-            ends.wait(DEADLINE)  # orca: unchecked
-
-
 @orca.atomic
 def look_at(slow: Slow, counter: Counter) -> int:
     return slow.steps + counter.value
@@ -107,13 +89,7 @@ def test_a_thread_with_a_limit_does_not_run_what_others_wrote_before(
     tmp_path: Path, call: str
 ) -> None:
     """So the limit holds: another thread runs it, which may not end."""
-    held_up.clear()
-    ends.clear()
-    with ExitStack() as stack:
-        first = stack.enter_context(orca.join(listen=f"unix:{tmp_path}/group"))
-        second = stack.enter_context(orca.join(seeds=first.address))
-        stack.callback(ends.set)
-        assert "RING" in first._session.stack.dump()
+    with two_members(tmp_path) as (first, second):
         slow, counter = first.share(Slow, "slow"), first.share(Counter, "counter")
         other = second.share(Slow, "slow")
         calls: dict[str, Callable[[], object]] = {
@@ -126,10 +102,10 @@ def test_a_thread_with_a_limit_does_not_run_what_others_wrote_before(
         def limited() -> None:
             for _ in range(20):
                 other.step()
-                held_up.append(threading.current_thread())
+                slowed.append(threading.current_thread())
                 with contextlib.suppress(TimeoutError):
                     calls[call]()
-                held_up.clear()
+                slowed.clear()
 
         thread = threading.Thread(target=limited, daemon=True)
         thread.start()
