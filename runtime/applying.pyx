@@ -52,6 +52,18 @@ cdef tuple given_by(PyObject** argv, Py_ssize_t count):
     return given
 
 
+cdef inline int begin(Applying applying, Replica replica, unsigned int code) except -1:
+    """An invocation has its turn: its object is written, and it is timed if that is asked for."""
+    applying.recent = replica.number
+    applying.recent_code = code
+    if replica.ran == 0:
+        applying.written(replica)
+    replica.ran |= bit_of(code >> 1)
+    if applying.budget.timed_until:
+        applying.budget.start_timing(applying.sender.driver)
+    return 0
+
+
 cdef class Applying(Layer):
     """Invocations of objects, as they come in the order."""
 
@@ -84,13 +96,7 @@ cdef class Applying(Layer):
             for i in range(1, count):
                 Py_DECREF(<object>argv[i])
             return self.apply_slowly(replica, message, code, p[:stop - p])
-        self.recent = replica.number
-        self.recent_code = code
-        if replica.ran == 0:
-            self.written(replica)
-        replica.ran |= bit_of(code >> 1)
-        if self.budget.timed_until:
-            self.budget.start_timing(self.sender.driver)
+        begin(self, replica, code)
         slot = thread_slot()
         replica.flags |= LOCKED | APPLYING
         replica.owner = slot
@@ -213,13 +219,7 @@ cdef class Applying(Layer):
             self.sender.lose(invocation, self.sender.failure or dropped(replica))
             return 0
         call = self.call_of(message, replica, None, code, raw, invocation)
-        self.recent = replica.number
-        self.recent_code = code
-        if replica.ran == 0:
-            self.written(replica)
-        replica.ran |= bit_of(code >> 1)
-        if self.budget.timed_until:
-            self.budget.start_timing(self.sender.driver)
+        begin(self, replica, code)
         self.submit_dispatched(call)
         if self.budget.timed_until:
             self.budget.stop_timing(self.sender.driver, replica, code)
