@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import itertools
 from collections.abc import Callable, Iterator
 from types import FunctionType
 from typing import Any
@@ -114,6 +115,16 @@ def test_a_call_of_a_shared_object_is_the_same_call(
         return operation(*args, **kwargs) if waits else operation.nowait(*args, **kwargs).result()
 
     assert outcome(called) == outcome(lambda: getattr(Forms(), name)(*args, **kwargs))
+
+
+@pytest.mark.parametrize("name", ["plain", "guarded"])
+def test_names_may_come_in_any_order(forms: SharedForms, name: str) -> None:
+    operation = getattr(forms, name)
+    for names in [*itertools.permutations("abc")] * 2:  # they are known the second time
+        assert operation(**{each: ord(each) for each in names}) == tuple(b"abc")
+        assert operation(0, **{each: ord(each) for each in names if each != "a"}) == (0, *b"bc")
+        assert operation.nowait(**{each: ord(each) for each in names}).result() == tuple(b"abc")
+    assert forms.looked(1, 2, c=3) == (1, 2, 3)
 
 
 def test_defaults_fill_gaps_only() -> None:
