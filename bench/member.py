@@ -54,6 +54,7 @@ class Desk:
     """The rounds that all members take part in, and when each of them did."""
 
     def __init__(self) -> None:
+        self.value = 0
         self.orders: list[tuple[str, int]] = []
         self.spans: dict[int, list[tuple[float, float]]] = {}
 
@@ -62,6 +63,11 @@ class Desk:
         """The next round."""
         self.spans[len(self.orders)] = []
         self.orders.append((kind, count))
+
+    @orca.write
+    def add(self, n: int) -> None:
+        """A write of the object for which the others wait: it wakes them, and they wait on."""
+        self.value += n
 
     @orca.read
     def order(self, number: int) -> tuple[str, int]:
@@ -178,7 +184,7 @@ def wait(shared: Shared, count: int) -> float:
     return (time.monotonic() - began) / count
 
 
-def wait_singly(shared: Shared | Held, rest: float, count: int) -> float:
+def wait_singly(shared: Shared | Held | Desk, rest: float, count: int) -> float:
     """The median of single writes, each after so many seconds in which nothing was done."""
     seconds = []
     for _ in repeat(None, count):
@@ -253,6 +259,8 @@ def direct(desk: Desk, shared: Shared, held: Held | None) -> None:
             answer(wait(shared, count))
         elif kind.startswith("single:"):
             answer(wait_singly(shared, int(kind.removeprefix("single:")) / 1e6, count))
+        elif kind.startswith("woken:"):
+            answer(wait_singly(desk, int(kind.removeprefix("woken:")) / 1e6, count))
         elif kind == "held" and held:
             answer(wait_singly(held, 0.0, count))
         elif kind.startswith("text:"):

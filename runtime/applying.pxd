@@ -20,6 +20,7 @@ cdef class Applying(Layer):
     cdef readonly int position
     cdef Task submitted                 # what a message has made; None if it runs straight from there
     cdef unsigned int recent, recent_code   # object and operation of the message before
+    cdef readonly bint runs_own         # that message is this member's own
     cdef public uint64_t look_at        # the stamp of the next packet at which to look at states
     cdef readonly object dirty          # replicas written since they were looked at, as keys, in order
 

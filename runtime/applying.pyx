@@ -79,6 +79,7 @@ cdef class Applying(Layer):
         cdef object refused = None
         cdef int holds = 1
         cdef bint awaited, mine = message.source == self.position
+        self.runs_own = mine
         if code & 1 or (replica.flags and (replica.flags != WAITING or replica.bonds)):
             return self.apply_slowly(replica, message, code, p[:stop - p])
         if code >> 1 >= <unsigned int>PyList_GET_SIZE(<PyObject*>replica.operations):

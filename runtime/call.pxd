@@ -39,6 +39,7 @@ cdef class Call(Task):
     cdef bint pops_up(self) except -1
     cdef int let_wait(self) except -1
     cdef int let_reader_wait(self) except -1
+    cdef int waits_for(self, uint64_t interest) except -1
     cdef bint finds_room(self) except -1
     cdef int bind_together(self, int more) except -1
     cdef int over(self, object result, object error) except -1

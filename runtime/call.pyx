@@ -35,6 +35,7 @@ from orcalike.runtime.replica cimport (
     TASKS_MAX,
     WAITING,
     Replica,
+    interest_of,
     thread_slot,
 )
 from orcalike.runtime.task cimport KEPT, OVER, WAITS, Task, finish, hand_on, note_pending
@@ -152,6 +153,8 @@ cdef class Call(Task):
         if progress == WAITS:
             self.let_wait()
             return WAITS
+        if self.waits:
+            (<Replica>self.replicas[0]).invoker.let_go_on(self.source)
         if self.waits or self.binds:
             self.end_waiting()
         if progress == KEPT:            # its thread may set the owner only now
@@ -179,6 +182,7 @@ cdef class Call(Task):
                 replica.waiting_bytes += self.size
                 replica.flags |= WAITING
             self.runtime.waiting[self.source, self.ticket] = self
+            self.waits_for(0)           # the member whose write lets it run says so
         if self.runtime.sender.failure is not None:
             self.fail(self.runtime.sender.failure)     # nothing is left that could wake it
         return 0
@@ -194,6 +198,7 @@ cdef class Call(Task):
         else:
             replica.readers[self.invocation] = self
             replica.flags |= WAITING
+            self.waits_for(interest_of(replica))
             # What ends it meanwhile says so first, and then looks for it: so one of the two finds it.
             error = self.runtime.sender.failure
             if error is None and self.invocation.withdrawn is not None:
@@ -201,6 +206,12 @@ cdef class Call(Task):
             if error is None or replica.readers.pop(self.invocation, None) is None:
                 return 0
         self.fail(error)
+        return 0
+
+    cdef int waits_for(self, uint64_t interest) except -1:
+        """Its guard is false: until then the thread that waits for it needs to be woken by news of these objects alone."""
+        if self.invocation is not None and not self.invocation.wanted:
+            self.invocation.interest, self.invocation.waits_for_little = interest, True
         return 0
 
     cdef bint finds_room(self) except -1:

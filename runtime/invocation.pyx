@@ -123,7 +123,7 @@ cdef class Invocation(Waitable):
             return False
         if self.invoker is not None:    # it is under way, and was let go
             self.invoker.forget(self)
-        self.finished = self.abandoned = False
+        self.finished = self.abandoned = self.waits_for_little = False
         self.outcome = UNDER_WAY
         if self.value is not None:
             self.value = None
@@ -182,6 +182,7 @@ cdef class Invocation(Waitable):
         return self.invoker.withdraw(self, "cancelled")
 
     def __await__(self):
+        cdef Invoker invoker
         if self.outcome == UNDER_WAY and self.invoker is not None:
             self.invoker.watch()        # which may have it settled
         if self.outcome == UNDER_WAY:
@@ -192,6 +193,9 @@ cdef class Invocation(Waitable):
             else:
                 self.waiters.append(future)
             none_in_a_row()
+            invoker = self.invoker          # which the outcome takes away
+            if invoker is not None:
+                invoker.begin_await(self)
             try:
                 # Another thread may have settled it before `future` was among the waiters, and so not have woken it.
                 if self.outcome == UNDER_WAY:
@@ -199,6 +203,9 @@ cdef class Invocation(Waitable):
             except cancelled_error():
                 self.cancel()
                 raise
+            finally:
+                if invoker is not None:
+                    invoker.end_await(self)
         elif is_turn_of_others():
             yield
         return self.take()
@@ -332,6 +339,18 @@ cdef class Invoker:
     cdef object begin_pending(self):
         """A task is not applied yet: what is to be paid when it is, or None."""
         return None
+
+    cdef int let_go_on(self, object source) except -1:
+        """A call of that member's, by incarnation, waits for its guard no longer."""
+        return 0
+
+    cdef int begin_await(self, Invocation invocation) except -1:
+        """A coroutine waits from here on; `end_await` comes next."""
+        return 0
+
+    cdef int end_await(self, Invocation invocation) except -1:
+        """It waits no longer."""
+        return 0
 
     cpdef bint withdraw(self, Invocation invocation, str why):
         """Ask, in the order, that `invocation` shall not run any more."""

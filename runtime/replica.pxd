@@ -105,6 +105,11 @@ cdef inline uint64_t bit_of(unsigned int operation) noexcept:
     return <uint64_t>1 << (operation if operation < RAN_OTHER else RAN_OTHER)
 
 
+cdef inline uint64_t interest_of(Replica replica) noexcept:
+    """The bit that stands for an object in what messages are about."""
+    return <uint64_t>1 << (replica.number & 63)
+
+
 cdef inline void end(Replica replica) noexcept:
     """Let the mutex go; the caller sees whether `flags` says that a thread waits for it."""
     replica.flags &= ~<unsigned int>(LOCKED | APPLYING)

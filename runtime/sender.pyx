@@ -27,7 +27,7 @@ from orcalike.runtime.invocation cimport UNDER_WAY, Invocation, nanoseconds
 from orcalike.runtime.local_reads cimport begin_read, catch_up, given_of, is_free, named_of, read_free
 from orcalike.runtime.operation cimport ARGS_MAX, Operation
 from orcalike.runtime.receipts cimport Receipts
-from orcalike.runtime.replica cimport CLOSED, DROPPED, FAULTY, INSISTED, LOCKED, QUEUED, SIGNALLED, Replica, refuse_nested, thread_slot
+from orcalike.runtime.replica cimport CLOSED, DROPPED, FAULTY, INSISTED, LOCKED, QUEUED, SIGNALLED, Replica, interest_of, refuse_nested, thread_slot
 from orcalike.runtime.room cimport EXTRA, FAST_MAX, SIMPLE_MAX, Room
 from orcalike.runtime.task cimport hand_on
 from orcalike.runtime.under_way cimport UnderWay
@@ -39,6 +39,11 @@ from orcalike.transport.wire.message cimport Message
 
 cdef enum:
     MOMENT = 250000000      # ns for which an event loop waits for a mutex: an operation's own bound
+
+
+cdef inline uint64_t spares_of(Replica replica) noexcept:
+    """What a write of an object spares, as a message does: an atomic function that it lets run writes others, too."""
+    return 0 if replica.bonds else ~interest_of(replica)
 
 
 @cython.final
@@ -114,9 +119,9 @@ cdef class Sender(UnderWay):
         if stop is NULL or not self.driver.try_enter(self.pack.core):
             return False
         try:
-            fast = sent = self.pack.cast_fast(call, stop - call, degree)
+            fast = sent = self.pack.cast_fast(call, stop - call, degree, spares_of(replica))
             if not sent and stop - call <= SIMPLE_MAX and not is_refused(self, replica) and not self.pack.is_full():
-                self.pack.put(call, stop - call, degree)
+                self.pack.put(call, stop - call, degree, spares_of(replica))
                 sent = True             # before the core is left, as its thread may not come back from that soon
             if sent:
                 issue(self, invocation, 0)
@@ -167,6 +172,7 @@ cdef class Sender(UnderWay):
             if p is not NULL:
                 if degree:
                     self.pack.raise_degree(degree)
+                self.pack.next_spares = spares_of(replica)
                 return self.pack.commit(p)
         return self.encode_slow(replica, operation, args, count, names, degree)
 
@@ -237,7 +243,7 @@ cdef class Sender(UnderWay):
     cdef bint put_fast(self, uint32_t number, uint32_t code, bytes body, unsigned char degree) except -1:
         """Put one message right into the order, if it is small and nothing is before it; `leave_core` comes next."""
         cdef unsigned char call[FAST_MAX]
-        return len(body) + EXTRA <= FAST_MAX and self.pack.cast_fast(call, put_body(call, number, code, body) - call, degree)
+        return len(body) + EXTRA <= FAST_MAX and self.pack.cast_fast(call, put_body(call, number, code, body) - call, degree, 0)
 
     cpdef Invocation invoke_group(self, int code, tuple args, str what, unsigned int wanted=0, int degree=-1, bint awaited=False,
                                   bint leaves=True):
@@ -341,6 +347,15 @@ cdef class Sender(UnderWay):
 
     cdef object begin_pending(self):
         return None if self.receipts is None else self.receipts.begin_pending()
+
+    cdef int let_go_on(self, object source) except -1:
+        cdef int position
+        if self.order[0] is not NULL and self.runtime.runs_own and self.driver.is_inside():
+            position = self.runtime.view.position(source)
+            if position >= 0:           # below 64, where the order is in memory
+                self.pack.core.due |= <uint64_t>1 << position
+                self.pack.core.schedule(self.pack.core.ear)
+        return 0
 
     cdef int queue_full(self, object replica) except -1:
         self.runtime.queue_full(replica)

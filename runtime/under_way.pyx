@@ -130,6 +130,12 @@ cdef class UnderWay(Invoker):
         self.driver.look_later()
         return 0
 
+    cdef int begin_await(self, Invocation invocation) except -1:
+        return self.driver.begin_await(invocation)
+
+    cdef int end_await(self, Invocation invocation) except -1:
+        return self.driver.end_wait(invocation)
+
     def awaited(self):
         """The invocations that coroutines wait for."""
         found = [<Invocation>issued for issued in self.issued[:MESSAGES_MAX] if issued is not NULL]

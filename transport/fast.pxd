@@ -1,5 +1,7 @@
 """FAST: the way of a packet past the layers, where nothing is before it."""
 
+from libc.stdint cimport uint64_t
+
 from orcalike.transport.layers.base cimport Layer
 from orcalike.transport.wire.message cimport Message
 
@@ -9,6 +11,6 @@ cdef enum:
 
 cdef class FastLayer(Layer):
     cdef unsigned char* fast_room(self, Py_ssize_t size, unsigned char degree) except? NULL
-    cdef bint fast_append(self, Py_ssize_t size) except -1
+    cdef bint fast_append(self, Py_ssize_t size, uint64_t spares) except -1
     cdef Message fast_take(self)
     cdef int fast_end(self) except -1

@@ -9,6 +9,8 @@ done then.
 A layer between says in `fast` what it puts before each cast, if it does nothing else with casts on their way down and up, and will not in this view.
 """
 
+from libc.stdint cimport uint64_t
+
 from orcalike.transport.layers.base cimport Layer
 from orcalike.transport.wire.message cimport Message
 
@@ -20,8 +22,8 @@ cdef class FastLayer(Layer):
         """Where to write up to `size` bytes, if they can be put into the order, and nothing is before them; else NULL."""
         return NULL
 
-    cdef bint fast_append(self, Py_ssize_t size) except -1:
-        """Put what was written into the order; False if there is no place in it now."""
+    cdef bint fast_append(self, Py_ssize_t size, uint64_t spares) except -1:
+        """Put what was written into the order; False if there is no place in it now. `spares`: as a message's."""
         return False
 
     cdef Message fast_take(self):

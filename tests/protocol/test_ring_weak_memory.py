@@ -33,6 +33,19 @@ def wakes(*, sleeper_fence: bool = True, look: str = ORDERED) -> Threads:
     ]
 
 
+def interests(*, sleeper_fence: bool = True, look: str = ORDERED) -> Threads:
+    """The same if the bit was set before: the slot, and what the sleeper wants news of, which it has widened."""
+    return [
+        [swap("slot", 1), load("sleepers", look, "bits"), load("interest", look, "wants")],
+        [
+            store("interest", 1, RELAXED),
+            swap("sleepers", 1),
+            *([fence()] if sleeper_fence else []),
+            load("slot", ACQUIRE, "news"),
+        ],
+    ]
+
+
 def loops(*, look: str = ORDERED) -> Threads:
     """The same with an eventfd, `ring_use_eventfd` and `ring_arm_eventfd`: `loops`, then the holder's word."""
     return [
@@ -115,6 +128,12 @@ ASLEEP: Found = {"bits": 0, "news": 0}
 
 CASES: list[tuple[str, Threads, list[Threads], Found]] = [
     ("wakes", wakes(), [wakes(sleeper_fence=False), wakes(look=ACQUIRE)], ASLEEP),
+    (
+        "interests",
+        interests(),
+        [interests(sleeper_fence=False), interests(look=ACQUIRE)],
+        {"wants": 0, "news": 0},
+    ),
     ("loops", loops(), [loops(look=ACQUIRE)], {"loop": 0, "news": 0}),
     ("armed", loops(), [loops(look=ACQUIRE)], {"armed": 0, "news": 0}),
     (

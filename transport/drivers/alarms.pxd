@@ -25,9 +25,10 @@ cdef class Alarms(Links):
     cdef int leave(self, Stack passed) except -1
     cdef int call_back(self) except -1
     cdef int share_memory(self, Stack stack) except -1
-    cdef int count_waiting(self, int threads) noexcept
+    cdef int count_waiting(self, int more) noexcept
     cdef bint may_doze(self)
     cdef int doze_for(self, Waitable waitable, int64_t until) except -1
+    cdef int look_for(self, Waitable waitable) except -1
     cdef int end_doze(self) noexcept
     cdef int look_into_order(self) except -1
     cdef int ends_wait(self, Waitable waitable) noexcept

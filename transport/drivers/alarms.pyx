@@ -2,7 +2,7 @@
 
 A stack whose order is in shared memory has an alarm, a pipe that is watched beside the sockets. While nothing waits
 here, it looks into the memory now and then, and is not woken by each write of others; so it is to know
-how many threads wait. Coroutines may wait at any time: without a thread of the pump's own, one is counted always.
+how many threads and coroutines wait, and for what. Until the pump has a thread of its own, or an event loop, one is counted always.
 
 A thread that waits dozes on the futex of the order, which others wake by one system call, and looks into the memory
 itself; the sockets are left to the pump's own thread. One thread does so, where there is one stack; others that
@@ -35,7 +35,7 @@ cdef class Alarms(Links):
     def add(self, Stack stack):
         """Serve `stack` too."""
         Links.add(self, stack)
-        if stack.alarm is not None:
+        if stack.alarm is not None and not self.has_poller:
             stack.waiting += 1
         self.share_memory(stack)
 
@@ -51,6 +51,7 @@ cdef class Alarms(Links):
         """An event loop polls from now on, whenever there is something."""
         loop.add_reader(self.fileno(), self.handle)
         self.has_poller = True
+        self.count_waiting(-1)          # from here on coroutines say so when they wait
 
     cdef int handle_other(self, object entry) except -1:
         """Something has come for what has a slot of the epoll set, and is no channel."""
@@ -73,12 +74,36 @@ cdef class Alarms(Links):
             self.epoll.add(stack.alarm.reader, stack, EPOLLIN)
         return 0
 
-    cdef int count_waiting(self, int threads) noexcept:
-        """So many more threads wait for what the stacks do."""
+    cdef int count_waiting(self, int more) noexcept:
+        """So many more wait for what the stacks do."""
         cdef Stack stack
         if self.shares_memory:
             for stack in self.stacks:
-                stack.waiting += threads
+                stack.waiting += more
+        return 0
+
+    cdef int begin_wait(self, Waitable waitable) noexcept:
+        if (waitable.waits_for_little and waitable.counted_at is None and self.shares_memory and len(self.stacks) == 1):
+            waitable.counted_at = <Stack>self.stacks[0]
+            waitable.counted_at.patient.add(waitable.interest, 1)
+        else:
+            self.count_waiting(1)
+        return 0
+
+    cdef int end_wait(self, Waitable waitable) noexcept:
+        if waitable.counted_at is not None:
+            waitable.counted_at.patient.add(waitable.interest, -1)
+            waitable.counted_at = None
+        else:
+            self.count_waiting(-1)
+        return 0
+
+    cdef int begin_await(self, Waitable waitable) except -1:
+        cdef Stack stack
+        self.begin_wait(waitable)
+        for stack in self.stacks:
+            if stack.lingers:
+                return self.kick_later()    # the stack is to listen for this, too
         return 0
 
     cdef bint cast_for(self, Waitable waitable) except -1:
@@ -118,13 +143,13 @@ cdef class Alarms(Links):
             return True
         if not self.shares_memory:
             return self.wait_in_role(waitable, until)
-        self.count_waiting(1)
+        self.begin_wait(waitable)
         try:
             while not waitable.finished and self.now < until and self.may_doze():
                 self.doze_for(waitable, until)
             return waitable.finished or self.wait_in_role(waitable, until)
         finally:
-            self.count_waiting(-1)
+            self.end_wait(waitable)
 
     def attend(self, Waitable waitable not None, seconds=None):
         """Wait for it in this thread, which does the I/O meanwhile; False when the time is over."""
@@ -145,11 +170,11 @@ cdef class Alarms(Links):
         self.dozer, self.dozing_thread, waitable.roused = waitable, this_thread(), self
         self.dozes_on, stack.dozes = stack, True
         try:
-            self.look_into_order()
+            self.look_for(waitable)
             while (not waitable.finished and self.dozer is waitable and stack.futex is futex
                    and not self.stopped and self.now < until and not interrupted()):
-                futex.doze(min(until - self.now, self.doze_most))
-                self.look_into_order()
+                futex.doze(min(min(until, stack.doze_until) - self.now, self.doze_most))
+                self.look_for(waitable)
         finally:
             if self.dozer is waitable:
                 self.end_doze()
@@ -160,6 +185,13 @@ cdef class Alarms(Links):
         if not waitable.finished and self.now < until:
             surface()                   # a handler may wait: it may raise, or call anything
         return 0
+
+    cdef int look_for(self, Waitable waitable) except -1:
+        """Look into the order, for what a thread waits for, which may have turned out to be little meanwhile."""
+        if waitable.waits_for_little and waitable.counted_at is None:
+            self.end_wait(waitable)
+            self.begin_wait(waitable)
+        return self.look_into_order()
 
     cdef int end_doze(self) noexcept:
         """What a thread dozes for is done, or it is to do something else."""
@@ -181,7 +213,7 @@ cdef class Alarms(Links):
         So that no alarm is set in the input that ends the wait: it would wake another thread.
         """
         if waitable.roused is None:
-            self.count_waiting(1)
+            self.begin_wait(waitable)
         waitable.roused = None
         return 0
 
@@ -201,9 +233,9 @@ cdef class Alarms(Links):
 
     cdef bint sleep_counted(self, Waitable waitable, int64_t until) except -1:
         """Sleep, while the stacks know that a thread waits."""
-        self.count_waiting(1)
+        self.begin_wait(waitable)
         try:
             self.kick_later()
             return waitable.finished or waitable.sleep(until)
         finally:
-            self.count_waiting(-1)
+            self.end_wait(waitable)

@@ -184,6 +184,19 @@ cdef class Driver:
         self.call(stack.catch_up)
         return 0
 
+    cdef int begin_wait(self, Waitable waitable) noexcept:
+        """Something waits for it from here on, and is to be woken for that; `end_wait` comes later."""
+        return 0
+
+    cdef int end_wait(self, Waitable waitable) noexcept:
+        """It waits no longer."""
+        return 0
+
+    cdef int begin_await(self, Waitable waitable) except -1:
+        """The same as `begin_wait`, of a coroutine, which does nothing for the stack."""
+        self.begin_wait(waitable)
+        return 0
+
     cdef int rouse(self, Waitable waitable) noexcept:
         """Something that a thread waits for while it polls was done by another thread."""
         return 0

@@ -276,7 +276,7 @@ cdef class Pump(Alarms):
         """What a thread waits for that polls, or dozes, is done: it counts as waiting no more, and is woken where it
         sleeps."""
         cdef uint64_t one = 1
-        self.count_waiting(-1)
+        self.end_wait(waitable)
         if self.dozer is waitable:
             self.end_doze()
         elif self.asleep:

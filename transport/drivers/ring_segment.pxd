@@ -5,6 +5,7 @@ from libc.stdint cimport int64_t, uint32_t, uint64_t, uintptr_t
 from orcalike.transport.layers.base cimport Futex
 
 cdef extern from "ring/order.h" nogil:
+    uint64_t RING_ANYTHING
     enum:
         RING_ROWS
         RING_ID_SIZE
@@ -71,13 +72,13 @@ cdef extern from "ring/order.h" nogil:
     int ring_applied_own(ring_member* m)
     void ring_advance(ring_member* m)
     int ring_has_news(const ring_member* m)
-    void ring_wake(ring_member* m)
+    void ring_wake(ring_member* m, uint64_t about, uint64_t due)
     void ring_alarm_all(ring_member* m)
-    int ring_arm(ring_member* m)
+    int ring_arm(ring_member* m, uint64_t interest)
     uint32_t ring_alarm_now(ring_member* m)
     void ring_rest(ring_order* order, unsigned row, uint32_t before, int64_t ns) nogil
     void ring_alarm(ring_member* m, uint64_t rows)
-    int ring_arm_eventfd(ring_member* m)
+    int ring_arm_eventfd(ring_member* m, uint64_t interest)
     void ring_sleep(ring_member* m, int policy, int64_t ns, int64_t linger_ns)
     void ring_wait_for_room(ring_member* m, int64_t ns)
     uint64_t ring_renew_least(ring_member* m)
@@ -100,7 +101,7 @@ cdef class Segment(Futex):
                    uint64_t next) except -1
     cdef int map_own_lane(self) except -1
     cdef void unmap(self, uintptr_t address) noexcept
-    cdef bint listen(self) noexcept
+    cdef bint listen(self, uint64_t interest) noexcept
     cdef void ignore_news(self) noexcept
     cdef slot_of(self, int64_t slot)
     cdef int check(self) except -1

@@ -38,12 +38,14 @@ cdef extern from *:
     """
     #define ring_applied_at(m, row) ring_get_relaxed(&(m)->order->rows[row].applied)
     #define ring_state_at(m, row) ring_get_relaxed(&(m)->order->rows[row].state)
+    #define ring_interest_at(m, row) ring_get_relaxed(&(m)->order->rows[row].interest)
     #define ring_holder_at(m, row) ring_get_relaxed(&(m)->order->rows[row].holder)
     #define ring_sleepers_of(m) ring_get_relaxed(&(m)->order->sleepers)
     #define ring_waiters_of(m) ring_get_relaxed(&(m)->order->room_waiters)
     """
     uint64_t ring_applied_at(ring_member* m, unsigned row) nogil
     uint32_t ring_state_at(ring_member* m, unsigned row) nogil
+    uint64_t ring_interest_at(ring_member* m, unsigned row) nogil
     uint64_t ring_holder_at(ring_member* m, unsigned row) nogil
     uint64_t ring_sleepers_of(ring_member* m) nogil
     uint64_t ring_waiters_of(ring_member* m) nogil
@@ -294,7 +296,7 @@ cdef class Segment(Futex):
         """Wake the members that sleep and want it, after an append."""
         self.check()
         with nogil:
-            ring_wake(&self.member)
+            ring_wake(&self.member, RING_ANYTHING, 0)
 
     def alarm_all(self):
         """Wake all, whatever they sleep on: a member is dead."""
@@ -305,7 +307,7 @@ cdef class Segment(Futex):
     def arm_eventfd(self):
         """Ask for the own eventfd to be written at the next news; whether there is news already."""
         self.check()
-        return bool(ring_arm_eventfd(&self.member))
+        return bool(ring_arm_eventfd(&self.member, RING_ANYTHING))
 
     def sleep(self, int policy, double seconds, double linger=0.001):
         """Sleep until there is news, by a policy, so many seconds at most; then apply."""
@@ -314,10 +316,10 @@ cdef class Segment(Futex):
         with nogil:
             ring_sleep(&self.member, policy, ns, linger_ns)
 
-    cdef bint listen(self) noexcept:
-        """Have a thread that dozes woken by the next news; whether there is news already."""
+    cdef bint listen(self, uint64_t interest) noexcept:
+        """Have a thread that dozes woken by the next news of interest; whether there is any news already."""
         self.alarm = ring_alarm_now(&self.member)
-        return ring_arm(&self.member)
+        return ring_arm(&self.member, interest)
 
     cdef void ignore_news(self) noexcept:
         """Have a thread that dozes sleep until it is woken, whatever news there was before."""
@@ -372,6 +374,7 @@ cdef class Segment(Futex):
                     "applied": ring_applied_at(&self.member, row),
                     "process": <uint32_t>ring_holder_at(&self.member, row),
                     "wants to be woken": bool(sleepers >> row & 1),
+                    "by news of": ring_interest_at(&self.member, row),
                     "waits for room": bool(waiters >> row & 1),
                 })
         return {

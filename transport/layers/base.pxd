@@ -3,6 +3,7 @@
 from cpython.ref cimport Py_DECREF, Py_INCREF
 from libc.stdint cimport int64_t, uint64_t
 
+from orcalike.transport.interests cimport Interests
 from orcalike.transport.wire.message cimport Message
 
 cdef enum:
@@ -78,10 +79,14 @@ cdef class Core:
     cdef uint64_t inputs            # how many there were
     cdef public Layer ear           # the layer that goes on when it was written to, and at each cast; or None
     cdef const void* order          # of an order in shared memory: what `ring_is_stale` looks at; or NULL
-    cdef public int waiting         # how many threads wait for something: others' writes are looked for at once
+    cdef public int waiting         # how many threads and coroutines wait for any news: others' writes are looked for at once
+    cdef readonly Interests patient     # what others wait for that need to be woken by little
+    cdef bint lingers               # now this member is not woken by all news, but looks again in a while
     cdef Futex futex                # what others wake by an order in shared memory; or None
     cdef bint dozes                 # one of these threads sleeps on it, or is about to: the `alarm` need not be set
     cdef bint by_futex              # the last input has set that, and not the `alarm`
+    cdef int64_t doze_until         # ns: when that thread is to look again; or NEVER
+    cdef uint64_t due               # a bit for each member, by position, a call of which something of this member's has let go on
     cdef public tuple departed      # members that left, whose packets may still come: at -2, -3, ...
     cpdef uint64_t random(self)
     cpdef again(self, Layer layer)
@@ -93,6 +98,10 @@ cdef class Core:
             layer.next_todo = self.todo
             self.todo = layer
         return 0
+
+    cdef inline bint is_awaited(self) noexcept:
+        """Whether anything waits here for news, or for some."""
+        return self.waiting or self.patient.count
 
     cdef int again_last(self, Layer layer) except -1
     cdef int stand_in(self, Layer former, Layer layer) except -1

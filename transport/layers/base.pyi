@@ -2,6 +2,7 @@ from collections.abc import Callable, Collection, Iterator
 from typing import Any, ClassVar, Final, final
 
 from orcalike.transport.drivers.descriptors import Alarm, Descriptors
+from orcalike.transport.interests import Interests
 from orcalike.transport.membership.holdings import Processes
 from orcalike.transport.view import Member, View
 from orcalike.transport.wire.message import Message
@@ -27,6 +28,7 @@ class Core:
     alarm: Alarm | None
     ear: Layer | None
     waiting: int
+    patient: Interests
     beats: tuple[Member, ...]
     lease: int
     unleased: tuple[int, ...]

@@ -83,6 +83,7 @@ cdef class Core:
 
     def __cinit__(self, *args, **kwargs):
         self.out = Outbox()
+        self.patient = Interests()
         self.beats = self.unleased = ()
         self.departed = ()
 

@@ -15,6 +15,8 @@ cdef class Pack(FastPackets):
     cdef Py_ssize_t packed          # messages in it
     cdef unsigned char open_degree  # the largest of their degrees
     cdef unsigned char next_degree  # of the message that is committed next
+    cdef uint64_t open_spares       # what the open packet spares, as a message does
+    cdef uint64_t next_spares       # of the message that is committed next; 0: it may be about anything
     cdef Ring closed                # packets that are full
     cdef readonly Py_ssize_t gathered   # bytes in packets that are closed and not cast yet
     cdef readonly Py_ssize_t size   # a packet is closed at this size
@@ -43,7 +45,7 @@ cdef class Pack(FastPackets):
 
     cdef unsigned char* reserve(self, Py_ssize_t size) except NULL
     cdef int commit(self, unsigned char* stop) except -1
-    cdef int put(self, const unsigned char* message, Py_ssize_t size, unsigned char degree) except -1
+    cdef int put(self, const unsigned char* message, Py_ssize_t size, unsigned char degree, uint64_t spares) except -1
     cdef bint leaves_now(self) noexcept
     cdef bint has_other_kind(self, unsigned char degree) noexcept
 

@@ -37,7 +37,7 @@ from orcalike.transport.total.flush import Cut
 
 cimport cython
 from cpython.object cimport PyObject
-from libc.stdint cimport uint32_t
+from libc.stdint cimport uint32_t, uint64_t
 from libc.string cimport memcpy, memset
 
 from orcalike.transport.degree cimport ALL, MAJORITY
@@ -116,6 +116,7 @@ cdef class Pack(FastPackets):
             store64(self.packet.base + self.packet.stop, self.ticket)
             self.packet.stop += HEADER
             self.packed = 0
+            self.open_spares = ~<uint64_t>0
         elif self.packet.capacity - self.packet.stop < size + VARINT_MAX:
             if self.packed == 0:
                 self.packet.room(size + VARINT_MAX)
@@ -129,6 +130,8 @@ cdef class Pack(FastPackets):
         self.packet.stop = stop - self.packet.base
         self.note_degree(self.next_degree)
         self.next_degree = 0
+        self.open_spares &= self.next_spares
+        self.next_spares = 0
         self.packed += 1
         self.ticket += 1
         if self.packet.stop - self.packet.start >= self.size:
@@ -194,6 +197,7 @@ cdef class Pack(FastPackets):
         store32(packet.data() + 8, <uint32_t>self.packed)
         packet.count = <uint32_t>self.packed
         packet.degree = self.open_degree
+        packet.spares = self.open_spares
         self.open_degree = 0
         self.packet = None
         return packet
@@ -209,22 +213,23 @@ cdef class Pack(FastPackets):
     # Downcalls.
 
     cpdef cast(self, Message message):
-        if self.cast_fast(message.data(), message.size(), message.degree):
+        if self.cast_fast(message.data(), message.size(), message.degree, message.spares):
             self.fast_comes = True
             self.announce()
             self.core.schedule(self.way)
             return
-        self.put(message.data(), message.size(), message.degree)
+        self.put(message.data(), message.size(), message.degree, message.spares)
         if self.ready or self.gathers:
             self.core.again(self)
 
-    cdef int put(self, const unsigned char* message, Py_ssize_t size, unsigned char degree) except -1:
-        """Put a message into the open packet."""
+    cdef int put(self, const unsigned char* message, Py_ssize_t size, unsigned char degree, uint64_t spares) except -1:
+        """Put a message into the open packet; `spares`: as a message's."""
         cdef unsigned char* p
         if degree:
             self.raise_degree(degree)
         p = self.reserve(size)
         memcpy(p, message, size)
+        self.next_spares = spares
         return self.commit(p + size)
 
     cdef bint has_packets(self) noexcept:

@@ -3,7 +3,7 @@
 from libc.stdint cimport int64_t, uint64_t
 
 from orcalike.transport.drivers.ring_segment cimport ring_entry
-from orcalike.transport.ring.fast cimport FastOrder
+from orcalike.transport.ring.listening cimport ListeningOrder
 from orcalike.transport.wire.message cimport Message
 
 cdef enum:
@@ -16,19 +16,14 @@ cdef class Unordered:
     cdef Py_ssize_t sent            # of that, in this view: a large one goes in parts
 
 
-cdef class SharedOrder(FastOrder):
+cdef class SharedOrder(ListeningOrder):
     cdef readonly tuple begins      # `next` as the view began, twice
     cdef bint report_is_due           # it was asked to flush, and has not come to the fence
     cdef bint awaits_cut            # `holds` is due when it has
     cdef uint64_t input             # the core's, for which the next two are
-    cdef bint shares                # this member has written much in this input
-    cdef Py_ssize_t allowed         # bytes of others that may still be delivered in it
     cdef int64_t busy_until         # until then this member is taken to write much, and other threads deliver nothing
     cdef frozenset lacking
-    cdef int64_t linger             # ns: `freshness`
-    cdef int64_t linger_at          # deadlines: to look for news, ...
-    cdef int64_t look_at            # ... the same although the alarm is armed,
-    cdef int64_t stuck_at           # and to ask for a view, where the memory says that this one is over
+    cdef int64_t stuck_at           # a deadline: to ask for a view, where the memory says that this one is over
 
     cdef bint append(self, Message message, Py_ssize_t size, Py_ssize_t* sent) except -1
     cdef int put(self, Message message, Py_ssize_t whole, Py_ssize_t* sent, unsigned char** own) except NO_CODE
@@ -41,6 +36,5 @@ cdef class SharedOrder(FastOrder):
     cdef int report(self) except -1
     cdef int meet_fence(self) except -1
     cdef int end_view(self) except -1
-    cdef int listen(self) except -1
     cdef int leave_order(self) except -1
     cpdef list hand_over(self, object view, object it)

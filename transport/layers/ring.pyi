@@ -2,11 +2,11 @@ from typing import final
 
 from orcalike.transport.config import StackConfig
 from orcalike.transport.layers.base import Core
-from orcalike.transport.ring.fast import FastOrder
+from orcalike.transport.ring.listening import ListeningOrder
 from orcalike.transport.view import Member
 
 @final
-class SharedOrder(FastOrder):
+class SharedOrder(ListeningOrder):
     begins: tuple[int, int]
     frozen: bool
     replicas: int

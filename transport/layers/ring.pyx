@@ -43,21 +43,21 @@ from libc.string cimport memcpy, memset
 
 from orcalike.transport.degree cimport AVAILABLE
 from orcalike.transport.drivers.ring_segment cimport (
-    RING_FULL, RING_OUT, RING_ROWS, ring_append, ring_applied, ring_arm_eventfd,
-    ring_entry, ring_has_news, ring_is_in, ring_member, ring_next, ring_room, ring_wake,
+    RING_FULL, RING_OUT, RING_ROWS, ring_append, ring_applied, ring_entry,
+    ring_has_news, ring_is_in, ring_member, ring_next, ring_room,
 )
 from orcalike.transport.layers.base cimport NEVER, Core
 from orcalike.transport.drivers.mapped_order cimport OFFER, OTHER, RING_FENCED, ring_append_fence
 from orcalike.transport.ring.holders cimport Holders
 from orcalike.transport.ring.incoming cimport AT_ONCE, LAST, MORE, PACKET_MAX, WHOLE, Incoming
-from orcalike.transport.ring.fast cimport LANE_HEADER, MUCH, FastOrder
+from orcalike.transport.ring.fast cimport LANE_HEADER, MUCH
+from orcalike.transport.ring.listening cimport ListeningOrder
 from orcalike.transport.total.packets cimport body_of
 from orcalike.transport.wire.bytes cimport load32, load64, store32, store64
 from orcalike.transport.wire.message cimport Message
 from orcalike.transport.wire.ring cimport Ring
 
 cdef enum:
-    LOOKED_AGAIN = 5000000000       # ns: one that was to write to the alarm may have ended, and not be in the view
     ALL_OF_IT = -1
     INPUT_MOST = 16384              # bytes of others that one input delivers: sockets are looked at before the next
 
@@ -75,7 +75,7 @@ cdef Unordered unordered(Message message, Py_ssize_t size, Py_ssize_t sent):
 
 
 @cython.final
-cdef class SharedOrder(FastOrder):
+cdef class SharedOrder(ListeningOrder):
     """One order in shared memory; `RING(slots=N, lane=N)`: packets under way, bytes of each member's. Powers of two."""
 
     name = "RING"
@@ -84,11 +84,10 @@ cdef class SharedOrder(FastOrder):
 
     def __init__(self, Core core, config, me, slots=65536, lane=1048576):
         super().__init__(core, config, me, slots, lane)
-        self.linger = config.freshness
         self.unordered = Ring()
         self.incoming, self.holders = Incoming(), Holders()
         self.lacking = frozenset()
-        self.linger_at = self.look_at = self.stuck_at = NEVER
+        self.stuck_at = NEVER
 
     @property
     def held(self):
@@ -119,7 +118,7 @@ cdef class SharedOrder(FastOrder):
     cdef int allow(self, Py_ssize_t written) noexcept:
         if self.input != self.core.inputs:
             self.input = self.core.inputs
-            self.shares = self.core.now < self.busy_until and not self.core.waiting
+            self.shares = self.core.now < self.busy_until and not self.core.is_awaited()
             self.allowed = 0 if self.shares else INPUT_MOST
         if written >= MUCH:
             self.allowed = self.allowed if self.shares else 0
@@ -141,6 +140,7 @@ cdef class SharedOrder(FastOrder):
             found = self.put(message, size, sent, &own)
             if found == 0:
                 self.full_since = 0
+                self.spares &= message.spares
                 self.appended = True
                 self.core.schedule(self)
                 if sent[0] == size:
@@ -278,43 +278,9 @@ cdef class SharedOrder(FastOrder):
                 return
         if self.segment is None:
             return
-        if self.appended:
-            self.appended = False
-            ring_wake(&self.segment.member)
+        if self.appended or self.core.due:
+            self.wake_others()
         self.listen()
-
-    cdef int listen(self) except -1:
-        """Be woken by the next news, or look again soon where there was some."""
-        self.core.by_futex = False
-        if self.is_out or self.at_fence:
-            self.linger_at = NEVER      # nothing is to come that is for this view
-            self.segment.ignore_news()
-        elif self.allowed <= 0:         # one that writes goes on itself, as a rule
-            self.linger_at = self.core.now + (self.linger if self.shares and not self.core.waiting else 0)
-        elif self.core.dozes:
-            self.linger_at = NEVER
-            self.core.by_futex = True
-            # In this order: one that begins the view after that look wakes this member.
-            if self.segment.listen() or not self.may_append and self.have_all_begun():
-                self.core.again(self)
-        elif self.armed:
-            pass
-        elif self.linger and not self.core.waiting and (self.delivered or self.linger_at != NEVER):
-            if self.linger_at == NEVER:
-                self.linger_at = self.core.now + self.linger
-        else:
-            self.linger_at = NEVER
-            self.armed = True
-            self.look_at = self.core.now + LOOKED_AGAIN
-            if ring_arm_eventfd(&self.segment.member):
-                self.core.again(self)
-        self.delivered = False
-        self.set_deadline()
-        return 0
-
-    cpdef woken(self):
-        self.armed = False
-        self.core.again(self)
 
     cdef int set_deadline(self) except -1:
         self.deadline = min(min(self.linger_at, min(self.look_at, self.full_at)), min(self.lanes_at, self.stuck_at))
@@ -594,4 +560,4 @@ cdef class SharedOrder(FastOrder):
     cpdef dict dump(self):
         status = {} if self.segment is None else self.segment.status()
         return {**status, "slot": status.get("next", -1), "next": self.next, "unordered": self.unordered.count,
-                "parts": self.incoming.size(), "attached": self.segment is not None, "at fence": self.at_fence, "is out": self.is_out}
+                "parts": self.incoming.size(), "attached": self.segment is not None, "armed": self.armed, "at fence": self.at_fence, "is out": self.is_out}

@@ -40,4 +40,4 @@ cdef class FastPackets(Layer):
 
     cdef unsigned char* find_room(self, Py_ssize_t size, unsigned char degree) except? NULL
     cdef int ask_below(self) except -1
-    cdef bint cast_fast(self, const unsigned char* message, Py_ssize_t size, unsigned char degree) except -1
+    cdef bint cast_fast(self, const unsigned char* message, Py_ssize_t size, unsigned char degree, uint64_t spares) except -1

@@ -5,7 +5,7 @@ It is a packet of one message, as it is if it goes through the layers: with the 
 handed up at once if it is the next one there, and nothing waits to be handed up.
 """
 
-from libc.stdint cimport uint32_t
+from libc.stdint cimport uint32_t, uint64_t
 from libc.string cimport memcpy
 
 from orcalike.transport.fast cimport HEADERS_MAX, FastLayer
@@ -45,8 +45,11 @@ cdef class FastPackets(Layer):
             self.way, self.before = <FastLayer?>found[0], len(headers)
         return 0
 
-    cdef bint cast_fast(self, const unsigned char* message, Py_ssize_t size, unsigned char degree) except -1:
-        """Put a message right into the order, as a packet of its own; `hand_up_fast` comes next. False if it cannot be."""
+    cdef bint cast_fast(self, const unsigned char* message, Py_ssize_t size, unsigned char degree, uint64_t spares) except -1:
+        """Put a message right into the order, as a packet of its own; `hand_up_fast` comes next. False if it cannot be.
+
+        `spares`: as a message's.
+        """
         cdef unsigned char* p = self.find_room(size, degree)
         cdef unsigned char* stop
         if p is NULL:
@@ -56,7 +59,7 @@ cdef class FastPackets(Layer):
         store64(self.written, self.ticket)
         store32(self.written + 8, 1)
         self.note_degree(degree)        # which may raise, so before the message is there for others
-        if not self.way.fast_append(self.before + (stop - self.written)):
+        if not self.way.fast_append(self.before + (stop - self.written), spares):
             return False
         self.ticket += 1
         self.under_way = stop - self.written

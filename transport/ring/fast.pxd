@@ -3,7 +3,7 @@
 from libc.stdint cimport int64_t, uint64_t
 
 from orcalike.transport.drivers.mapped_order cimport MappedOrder
-from orcalike.transport.drivers.ring_segment cimport ring_advance, ring_member
+from orcalike.transport.drivers.ring_segment cimport RING_ROWS, ring_advance, ring_member, ring_wake
 from orcalike.transport.ring.holders cimport Holders
 from orcalike.transport.ring.incoming cimport Incoming
 from orcalike.transport.wire.message cimport Message
@@ -26,6 +26,7 @@ cdef class FastOrder(MappedOrder):
     cdef int mode                   # as TOTAL's
     cdef unsigned char* written     # the packet that is written, in the own lane, from its header on
     cdef Py_ssize_t written_size    # of its body
+    cdef uint64_t spares            # as a message's: of all that was appended since the others were woken last
 
     cdef inline bint may_cast(self) noexcept:
         """Whether there is an order to append to."""
@@ -54,6 +55,14 @@ cdef class FastOrder(MappedOrder):
             ring_advance(m)
         return 0
 
+    cdef inline int wake_others(self) except -1:
+        """Wake the members that want news of what was appended here, and those whose calls it has let go on."""
+        ring_wake(&self.segment.member, ~self.spares, self.rows_due() if self.core.due else 0)
+        self.spares = ~<uint64_t>0
+        self.appended = False
+        return 0
+
+    cdef uint64_t rows_due(self) noexcept
     cdef Message take_own(self, unsigned char* packet, Py_ssize_t size)
     cdef int allow(self, Py_ssize_t written) noexcept
     cdef int drain(self, int most=*) except -1

@@ -9,7 +9,7 @@ from libc.string cimport memset
 
 from orcalike.transport.drivers.mapped_order cimport MappedOrder
 from orcalike.transport.drivers.ring_segment cimport (
-    ring_append, ring_applied_own, ring_has_news, ring_member, ring_room, ring_wake,
+    RING_ROWS, ring_append, ring_applied_own, ring_has_news, ring_member, ring_room,
 )
 from orcalike.transport.wire.bytes cimport store64
 from orcalike.transport.wire.message cimport Message
@@ -34,12 +34,13 @@ cdef class FastOrder(MappedOrder):
         self.core.mark("W1")
         return found + LANE_HEADER
 
-    cdef bint fast_append(self, Py_ssize_t size) except -1:
+    cdef bint fast_append(self, Py_ssize_t size, uint64_t spares) except -1:
         store64(self.written + 8, <uint64_t>self.core.wall)
         if ring_append(&self.segment.member, <unsigned>(LANE_HEADER + size), 1) < 0:
             return False
         self.written_size = size
         self.full_since = 0
+        self.spares &= spares
         self.appended = True
         return True
 
@@ -73,9 +74,19 @@ cdef class FastOrder(MappedOrder):
             self.core.schedule(self)    # more is to be done
             return 0
         self.advance()
-        self.appended = self.delivered = False
-        ring_wake(&self.segment.member)
+        self.delivered = False
+        self.wake_others()
         return 0
+
+    cdef uint64_t rows_due(self) noexcept:
+        """The rows of the members that `core.due` says; from here on none is."""
+        cdef unsigned row
+        cdef uint64_t rows = 0, members = self.segment.member.members
+        for row in range(<unsigned>RING_ROWS):
+            if members >> row & 1 and self.core.due >> self.position_of[row] & 1:
+                rows |= <uint64_t>1 << row
+        self.core.due = 0
+        return rows
 
     cdef int allow(self, Py_ssize_t written) noexcept:
         """Set what may be delivered in this input: of each other member as much as this one writes, if that is much."""

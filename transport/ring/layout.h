@@ -20,8 +20,11 @@
 #define RING_STEP() ((void)0)
 #endif
 
+/* What packets are about, and what a sleeper is to be woken by: a bit for each 64th object. */
+#define RING_ANYTHING (~0ull)
+
 #define RING_MAGIC 0x676e6972616372ffull /* no text file begins so */
-#define RING_VERSION 3u
+#define RING_VERSION 4u
 #ifndef RING_ROWS              /* the simulator has fewer, which are used again sooner */
 #define RING_ROWS 64u         /* members at most */
 #define RING_HALF 32u         /* a futex can tell 32 sleepers apart, so there are two alarms */
@@ -176,6 +179,8 @@ struct ring_row {
      * not known here. And the rows of those that had not accepted, ever. */
     _Atomic uint64_t alone;
     _Atomic uint64_t left_out;
+    /* What the holder is to be woken by while its bit in `sleepers` is set, or its eventfd armed: see `RING_ANYTHING`. */
+    _Atomic uint64_t interest;
 };
 
 struct ring_order {

@@ -1,7 +1,7 @@
 /* Sleep and wake: futexes in the order segment, and eventfds for members with an event loop.
  *
  * A sleeper sets its bit, looks once more, and sleeps; a writer swaps its slot, and then looks for bits:
- * one of the two sees the other. No member clears its own bit when it wakes: the row may have another
+ * one of the two sees the other. A sleeper that wants some news only has said so before it sets its bit. No member clears its own bit when it wakes: the row may have another
  * holder by then, whose bit it would be. A bit too many costs one useless wake.
  *
  * The system's calls are `ring_futex_wait`, `ring_futex_wake` and `ring_notify`, of system.h or of the
@@ -34,13 +34,27 @@ static inline void ring_alarm(struct ring_member *m, uint64_t rows)
     }
 }
 
+/* The rows among these whose holders are to be woken by news: those that are `due`, and those with an interest in what the news
+ * is `about`. News about anything is for all. */
+static inline uint64_t ring_concerned(struct ring_member *m, uint64_t rows, uint64_t about, uint64_t due)
+{
+    uint64_t found = rows & due;
+    if (about == RING_ANYTHING)
+        return rows;
+    for (uint64_t left = about ? rows & ~due : 0; left; left &= left - 1) {
+        unsigned row = (unsigned)__builtin_ctzll(left);
+        if (ring_get_ordered(&m->order->rows[row].interest) & about)
+            found |= 1ull << row;
+    }
+    return found;
+}
+
 /* Wake the rows that sleep on eventfds: those that are armed, or all. The first one to disarm it writes to
  * it. The incarnation is compared in the swap: a member that was expelled and goes on late may have the
  * eventfd of the row's last holder, and must not disarm another's. */
-static inline void ring_alarm_loops(struct ring_member *m, int is_all)
+static inline void ring_alarm_loops(struct ring_member *m, uint64_t rows, int is_all)
 {
-    uint64_t left = ring_get_ordered(&m->order->loops) & RING_ALL_ROWS & ~ring_own_bit(m);
-    for (; left; left &= left - 1) {
+    for (uint64_t left = rows; left; left &= left - 1) {
         unsigned row = (unsigned)__builtin_ctzll(left);
         _Atomic uint64_t *holder = &m->order->rows[row].holder;
         uint64_t found = ring_get_ordered(holder);
@@ -48,22 +62,23 @@ static inline void ring_alarm_loops(struct ring_member *m, int is_all)
             continue;
         if (is_all
             || (found & RING_IS_ARMED && ring_swap_if(holder, &found, found & ~RING_IS_ARMED)))
-            ring_notify(m->eventfds[row]);
+            m->wakes++, ring_notify(m->eventfds[row]);
     }
 }
 
 /* Wake the members that sleep and want it, after the own slot is swapped. */
-static inline void ring_wake(struct ring_member *m)
+static inline void ring_wake(struct ring_member *m, uint64_t about, uint64_t due)
 {
     uint64_t others = RING_ALL_ROWS & ~ring_own_bit(m);
-    if (ring_get_ordered(&m->order->sleepers) & others) {
-        /* The own bit stays: another thread of this member may sleep. */
-        uint64_t rows = ring_and(&m->order->sleepers, ~others) & others;
+    /* The own bit stays: another thread of this member may sleep. */
+    uint64_t rows = ring_get_ordered(&m->order->sleepers) & others;
+    if (rows && (rows = ring_concerned(m, rows, about, due))) {
         m->wakes++;
-        ring_alarm(m, rows);
+        ring_alarm(m, ring_and(&m->order->sleepers, ~rows) & rows);
     }
-    if (ring_get_ordered(&m->order->loops) & others)
-        ring_alarm_loops(m, 0);
+    rows = ring_get_ordered(&m->order->loops) & others;
+    if (rows)
+        ring_alarm_loops(m, ring_concerned(m, rows, about, due), 0);
 }
 
 /* Wake the members that sleep, before this one leaves. It takes no bit and disarms nothing: if it ended in between, no view
@@ -73,7 +88,7 @@ static inline void ring_wake_last(struct ring_member *m)
     uint64_t others = RING_ALL_ROWS & ~ring_own_bit(m);
     m->wakes++;
     ring_alarm(m, ring_get_ordered(&m->order->sleepers) & others);
-    ring_alarm_loops(m, 1);
+    ring_alarm_loops(m, ring_get_ordered(&m->order->loops) & others, 1);
 }
 
 /* Wake all, also those that did not want it. */
@@ -83,7 +98,7 @@ static inline void ring_wake_all(struct ring_member *m)
     ring_and(&m->order->sleepers, ~others);
     m->wakes++;
     ring_alarm(m, others);
-    ring_alarm_loops(m, 1);
+    ring_alarm_loops(m, ring_get_ordered(&m->order->loops) & others, 1);
 }
 
 /* Wake the members that wait for room, if there are any. */
@@ -127,19 +142,22 @@ static inline void ring_advance(struct ring_member *m)
         ring_publish(m, m->next);
 }
 
-/* Ask to be woken by the next news; whether there is news already. */
-static inline int ring_arm(struct ring_member *m)
+/* Ask to be woken by the next news of interest; whether there is any news already. */
+static inline int ring_arm(struct ring_member *m, uint64_t interest)
 {
+    ring_put_relaxed(&m->order->rows[m->row].interest, interest);
     ring_or(&m->order->sleepers, ring_own_bit(m));
     ring_fence(); /* on arm64 the look could pass the store */
     return ring_has_news(m);
 }
 
-/* Arm the own eventfd, for an event loop that is about to sleep on it; whether there is news already. */
-static inline int ring_arm_eventfd(struct ring_member *m)
+/* Arm the own eventfd, for an event loop that is about to sleep on it until there is news of interest; whether there is any
+ * news already. */
+static inline int ring_arm_eventfd(struct ring_member *m, uint64_t interest)
 {
     _Atomic uint64_t *holder = &m->order->rows[m->row].holder;
     uint64_t found = ring_get_acquire(holder);
+    ring_put_relaxed(&m->order->rows[m->row].interest, interest);
     while (ring_holder_incarnation(found) == m->incarnation)
         if (ring_swap_if(holder, &found, found | RING_IS_ARMED))
             break;
@@ -164,7 +182,7 @@ static inline void ring_rest(struct ring_order *order, unsigned row, uint32_t be
 static inline void ring_doze(struct ring_member *m, int64_t ns, int is_lazy)
 {
     uint32_t before = ring_alarm_now(m);
-    if (is_lazy ? !ring_is_half_behind(m) : !ring_arm(m))
+    if (is_lazy ? !ring_is_half_behind(m) : !ring_arm(m, RING_ANYTHING))
         ring_rest(m->order, m->row, before, ns);
 }
 

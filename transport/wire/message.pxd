@@ -24,6 +24,7 @@ cdef class Message:
     cdef Message owner          # whose memory it borrows, which lives as long; or None
     cdef public uint32_t count  # how many messages it holds, where a layer has packed them; or 0
     cdef public uint8_t degree  # its resilience degree: 254 for a majority, 255 for all
+    cdef public uint64_t spares # a bit for each 64th object: those that nothing in it is about
     # What layers learn about it on the way up.
     cdef public int source      # the sender's position in the view, or -1
     cdef public int link        # the link that it arrived by, or -1
@@ -46,7 +47,7 @@ cdef class Message:
         self.base, self.start, self.stop, self.capacity = data, 0, size, size
         self.count = self.index = self.degree = 0
         self.source = self.link = -1
-        self.seqno = self.stamp = self.ticket = 0
+        self.spares = self.seqno = self.stamp = self.ticket = 0
 
     cdef inline unsigned char* push(self, Py_ssize_t size) except NULL:
         """Room for a header of `size` bytes in front of what is there."""

@@ -4,6 +4,7 @@ from typing import final
 class Message:
     count: int
     degree: int
+    spares: int
     source: int
     link: int
     index: int

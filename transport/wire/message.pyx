@@ -93,7 +93,7 @@ cdef class Message:
         self.start = self.stop = HEADROOM
         self.count = self.index = self.degree = 0
         self.source = self.link = -1
-        self.seqno = self.stamp = self.ticket = 0
+        self.spares = self.seqno = self.stamp = self.ticket = 0
         return True
 
     cdef int make_headroom(self, Py_ssize_t size) except -1:
@@ -128,6 +128,7 @@ cdef class Message:
         other.stamp = self.stamp
         other.ticket = self.ticket
         other.degree = self.degree
+        other.spares = self.spares
         return other
 
     def push_header(self, header):

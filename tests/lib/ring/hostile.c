@@ -118,7 +118,7 @@ static int act(struct ring_member *m)
         ring_strike(m, (unsigned)draw(RING_ROWS), (uint32_t)draw(3));
         ring_alarm_all(m);
         ring_use_eventfd(m, 1);
-        ring_arm_eventfd(m);
+        ring_arm_eventfd(m, draw(UINT64_MAX));
         return 1;
     case 3:
         ring_sleep(m, (int)draw(3), 0, 0);
@@ -131,7 +131,7 @@ static int act(struct ring_member *m)
             result = ring_append(m, size, 1);
             appended += result >= 0;
         }
-        ring_wake(m);
+        ring_wake(m, RING_ANYTHING, 0);
     }
     return noted(result);
 }

@@ -87,7 +87,7 @@ static int put_one(uint64_t number, uint64_t life)
             return 0;
     if (slot >= 0) {
         apply_all();
-        ring_wake(&me);
+        ring_wake(&me, RING_ANYTHING, 0);
     }
     return slot >= 0;
 }
@@ -97,7 +97,7 @@ static void put_view(unsigned kind, unsigned row, uint32_t incarnation)
     while (ring_append_view(&me, kind, row, incarnation) == RING_FULL)
         make_room();
     apply_all();
-    ring_wake(&me);
+    ring_wake(&me, RING_ANYTHING, 0);
 }
 
 static void writer(unsigned row, uint32_t incarnation, uint64_t life)

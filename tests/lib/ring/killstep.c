@@ -51,7 +51,7 @@ static int put_one(uint64_t number)
     if (slot < 0)
         return (int)slot;
     apply_all();
-    ring_wake(&me);
+    ring_wake(&me, RING_ANYTHING, 0);
     return 0;
 }
 

@@ -3,7 +3,7 @@
  *
  * What must hold: one order, without gaps; what is acknowledged is never lost; nothing of a member is in
  * the order after its expulsion; no packet is torn; a read sees all that was ordered before it began; no
- * member sleeps for good while there is news, or room; none is out that was not expelled. */
+ * member sleeps for good while there is news that it wants, or room; none is out that was not expelled. */
 #include "simulator.h"
 
 static void member(void);
@@ -51,7 +51,8 @@ static void begin_life(struct life *life, const struct ring_member *donor, const
             if (m->members >> row & 1)
                 map_row(m, row);
     }
-    life->policy = S.is_calm ? RING_LAZY : (int)draw(4); /* 3: an eventfd */
+    life->policy = S.is_calm ? RING_LAZY : (int)draw(5);
+    life->interest = RING_ANYTHING;
 }
 
 static struct life *make_life(unsigned row, uint32_t incarnation)
@@ -145,15 +146,31 @@ static int make_room(void)
     return 1;
 }
 
+/* What a packet is about, and the row that it is due to, if it is to one. */
+static uint64_t about_of(uint64_t word)
+{
+    return word & RING_IS_VIEW || word % 7 == 6 ? RING_ANYTHING : 1ull << word % 4;
+}
+
+static uint64_t due_of(uint64_t word)
+{
+    return word & RING_IS_VIEW || word % 2 ? 0 : 1ull << word % RING_ROWS;
+}
+
+static int is_wanted(const struct life *life, uint64_t word)
+{
+    return about_of(word) == RING_ANYTHING || about_of(word) & life->interest || due_of(word) >> life->row & 1;
+}
+
 /* After an append, in either order: to wake first makes the call longer, and is earlier for the others. */
-static int apply_and_wake(void)
+static int apply_and_wake(uint64_t word)
 {
     int is_late = draw(3) != 0, is_in;
     if (!is_late)
-        ring_wake(&S.now->m);
+        ring_wake(&S.now->m, about_of(word), due_of(word));
     is_in = apply_all();
     if (is_late)
-        ring_wake(&S.now->m);
+        ring_wake(&S.now->m, about_of(word), due_of(word));
     return is_in;
 }
 
@@ -168,7 +185,7 @@ static int put_view(unsigned kind, unsigned row, uint32_t incarnation)
     CHECK(slot >= 0 || slot == RING_OUT, "a fault in sound memory");
     if (slot < 0)
         return 0;
-    return apply_and_wake();
+    return apply_and_wake(RING_IS_VIEW);
 }
 
 static int write_one(void)
@@ -197,7 +214,7 @@ static int write_one(void)
     see_order();
     self->wrote = number;
     CHECK(S.truth[slot] == word, "a write is at its slot");
-    is_in = apply_and_wake();
+    is_in = apply_and_wake(word);
     if (m->next > (uint64_t)slot) {
         CHECK(self->log[slot] == word, "a writer has applied its own write");
         self->acknowledged = number;
@@ -236,15 +253,34 @@ static int sponsor(void)
     return put_view(RING_JOIN, (unsigned)row, incarnation);
 }
 
+/* Sleep until there is news of some objects, or of none. */
+static void doze_choosily(struct life *self)
+{
+    uint32_t before = ring_alarm_now(&self->m);
+    self->interest = draw(8);
+    if (!ring_arm(&self->m, self->interest))
+        ring_rest(self->m.order, self->row, before, -1);
+    else
+        self->interest = RING_ANYTHING;
+}
+
 static void rest(void)
 {
     struct life *self = S.now;
-    if (self->policy < 3)
+    self->interest = RING_ANYTHING;
+    if (self->policy == CHOOSY && draw(2))
+        doze_choosily(self);
+    else if (self->policy == CHOOSY)
+        ring_doze(&self->m, -1, 0);
+    else if (self->policy < EVENTFD)
         ring_sleep(&self->m, self->policy, -1, 1000000);
     else if (!self->has_eventfd && !(self->has_eventfd = ring_use_eventfd(&self->m, 1)))
         ring_doze(&self->m, -1, 0);
-    else if (!ring_arm_eventfd(&self->m))
-        sleep_on_eventfd();
+    else {
+        self->interest = draw(2) ? draw(8) : RING_ANYTHING;
+        if (!ring_arm_eventfd(&self->m, self->interest))
+            sleep_on_eventfd();
+    }
 }
 
 static void member(void)
@@ -293,8 +329,10 @@ static void check_end(void)
             continue;
         CHECK(life->sleeps_on != &S.order->room_alarm, "asleep for good, waiting for room");
         CHECK(life->wrote == WRITES || (S.is_calm && i) || life->sleeps_on, "a writer that is stuck");
-        CHECK(S.tail - life->m.next < (life->policy == RING_LAZY ? 5u : 1u),
+        CHECK(S.tail - life->m.next < (life->policy == RING_LAZY || life->interest != RING_ANYTHING ? 5u : 1u),
               "asleep for good with news");
+        for (uint64_t slot = life->m.next; life->policy >= EVENTFD && slot < S.tail; slot++)
+            CHECK(!is_wanted(life, S.truth[slot]), "asleep for good with news that is wanted");
         CHECK(!S.is_calm || life->m.fulls == 0, "room is made before it is needed");
     }
 }

@@ -21,6 +21,7 @@ static void ring_notify(int fd);
 #include "order.h"
 
 enum { SLOTS_LOG = 3, LANE = 512, LIVES = 14, FIRST = 3, WRITES = 10, SLOTS_MAX = 2048 };
+enum { EVENTFD = 3, CHOOSY = 4 }; /* policies that are none of the product's */
 enum { STACK = 1 << 16, STEPS_MAX = 400000 };
 
 /* One member from its joining to its end. */
@@ -41,6 +42,7 @@ struct life {
     unsigned row;
     uint32_t incarnation;
     int policy, has_eventfd;
+    uint64_t interest; /* what is to wake it, where it sleeps choosily */
     struct ring_member m;
     _Alignas(8) unsigned char lane[LANE];
     uint64_t log[SLOTS_MAX]; /* what it has applied, by slot */

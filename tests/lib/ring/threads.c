@@ -41,7 +41,7 @@ static void put_one(struct ring_member *m, uint64_t number)
         ring_wait_for_room(m, 1000000);
     }
     apply_all(m);
-    ring_wake(m);
+    ring_wake(m, RING_ANYTHING, 0);
 }
 
 static void *run(void *argument)

@@ -1,0 +1,2 @@
+class Interests:
+    count: int
