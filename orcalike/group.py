@@ -19,6 +19,7 @@ from orcalike.runtime.invocation import Invocation
 from orcalike.runtime.receipts import NO_STABLE
 from orcalike.runtime.replica import refuse_inside
 from orcalike.session import failpoints
+from orcalike.session.deadline import Deadline
 from orcalike.session.fork_call import Fork
 from orcalike.session.forking import HostedProcesses
 from orcalike.session.group_calls import Drop, Find, Rejoin, Reset, Share, Whole
@@ -314,7 +315,8 @@ class Group:
             lowered: Invocation[None] = sender.invoke_group(Code.AVAILABLE, (), "reset", degree=0)
             return lowered
 
-        sender.room.start("reset", timeout, start).result(timeout)
+        deadline = Deadline(timeout)
+        sender.room.start("reset", timeout, start).result(deadline.rest())
 
     @property
     def rejoin(self) -> Rejoin:

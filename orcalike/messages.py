@@ -26,6 +26,7 @@ from orcalike.runtime.durations import Duration, seconds_of
 from orcalike.runtime.errors import GroupClosed
 from orcalike.runtime.raising import fresh
 from orcalike.session import resetting
+from orcalike.session.deadline import Deadline
 from orcalike.session.entering import Entering
 from orcalike.session.group_calls import check_minimum
 from orcalike.session.group_info import Blocked, GroupInfo
@@ -147,8 +148,9 @@ def _leave_again(options: JoinOptions, group: MessageGroup) -> None:
 # A handler of a signal may raise as this returns: the caller would not have the group then.
 @held_or_undone(_leave_again)
 def _joined(options: JoinOptions) -> MessageGroup:
-    group = MessageGroup(located(options))
-    Entering(group._session).join()
+    deadline = Deadline(options.timeout)
+    group = MessageGroup(located(options, deadline))
+    Entering(group._session).join(deadline)
     return group
 
 

@@ -23,6 +23,7 @@ from itertools import repeat
 import orcalike as orca
 from orcalike.bench.member import Desk, answer, next_order
 from orcalike.bench.papers.layers import make_known
+from orcalike.session.deadline import Deadline
 from orcalike.session.entering import Entering
 from orcalike.session.options import make_options
 from orcalike.session.session import Session
@@ -135,7 +136,7 @@ class Rounds:
             timeout=ENOUGH,
         )
         self.session = Session(options, self._make_counter, Counter)
-        Entering(self.session).join()
+        Entering(self.session).join(Deadline(options.timeout))
 
     def _make_counter(self, stack: Stack, session: Session) -> Counter:
         self.counter = Counter(stack, session)

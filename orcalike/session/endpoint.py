@@ -13,6 +13,7 @@ from typing import Any
 from orcalike.errors import OrcalikeError, StackError
 from orcalike.launch_protocol.environment import detection_at
 from orcalike.session import adopting, listeners
+from orcalike.session.deadline import Deadline
 from orcalike.session.listeners import SharedListener
 from orcalike.session.options import JoinOptions
 from orcalike.transport.config import StackConfig
@@ -181,14 +182,14 @@ class Endpoint:
         if self._listener is not None:
             pump.listen_by(self._listener.listener, self.wire_name)
 
-    def close_pump(self, pump: Pump, stack: Stack) -> None:
+    def close_pump(self, pump: Pump, stack: Stack, within: float) -> None:
         """Close its sockets, and all that it and its last stack have as soon as no thread is in them.
 
-        Where an operation does not end, they keep that for it.
+        Where an operation does not end within so many seconds, they keep that for it.
         """
         pump.close_all()
-        until = time.monotonic() + OUT_WITHIN
-        while pump.fileno() >= 0 and not _runs(pump) and time.monotonic() < until:
+        out = Deadline(within)
+        while pump.fileno() >= 0 and not _runs(pump) and not out.is_over:
             time.sleep(0.001)  # threads of the program come out of their calls
             pump.close_all()
         if pump.fileno() < 0 and stack.alarm is not None:

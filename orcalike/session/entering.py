@@ -1,8 +1,13 @@
-"""Entering a group: a session asks one address after the other until it is in; and again if it was expelled."""
+"""Entering a group: a session asks one address after the other until it is in; and again if it was expelled.
+
+Joining has one time limit, in which a process also finds out where it listens (`locating`), and has its turn at a
+meeting place: `deadline` is that of all of it.
+"""
 
 from __future__ import annotations
 
 from orcalike.errors import JoinFailed, OrcalikeError
+from orcalike.session.deadline import Deadline
 from orcalike.session.launcher_link import report_joining
 from orcalike.session.notebook import let_cells_wait
 from orcalike.session.session import GIVE_UP_WITHIN, LEAVE_WITHIN, Session
@@ -19,18 +24,19 @@ class Entering:
         self._entry = session.entry
         self._pump = session.pump
         self._waiting = session.waiting
+        self._deadline = Deadline(None)
 
     @held
-    def join(self) -> View:
+    def join(self, deadline: Deadline) -> View:
         """Join with a thread of its own; raises JoinFailed or ConfigMismatch."""
-        session, timeout = self._session, self._session.options.timeout
+        session, self._deadline = self._session, deadline
         let_cells_wait()
         if session.options.how != "alone":
             session.runner.start_thread()
         try:
             self._begin()
-            if not self._waiting.wait(self._step_join, timeout, "join the group"):
-                raise self._too_late(timeout)
+            if not self._waiting.wait(self._step_join, deadline.rest(), "join the group"):
+                raise self._too_late(session.options.timeout)
             self._pump.call(self._arrive)
         except BaseException:
             if self._may_be_in():
@@ -41,16 +47,16 @@ class Entering:
         assert session.view is not None
         return session.view
 
-    async def join_on_loop(self) -> View:
+    async def join_on_loop(self, deadline: Deadline) -> View:
         """Join on the running event loop."""
         import asyncio  # not at the top: only coroutines need it, and it takes long
 
-        session, timeout = self._session, self._session.options.timeout
+        session, rest = self._session, deadline.rest()
         session.runner.serve_on(asyncio.get_running_loop())
         try:
             self._begin()
-            if not await self._waiting.wait_on_loop(self._step_join, timeout, "join the group"):
-                raise self._too_late(timeout)
+            if not await self._waiting.wait_on_loop(self._step_join, rest, "join the group"):
+                raise self._too_late(session.options.timeout)
             self._pump.call(self._arrive)
         except BaseException:
             if self._may_be_in():
@@ -64,10 +70,11 @@ class Entering:
     @held
     def rejoin(self, timeout: float | None) -> None:
         """Join again after Expelled or ReplicaDivergence; raises OrcalikeError if neither was."""
-        session = self._session
+        session, self._deadline = self._session, Deadline(timeout)
         if session.expelled is None and session.diverged is not None and session.is_in:
-            asked = self._pump.call_within(LEAVE_WITHIN, session.stack.leave)
-            if not (asked and self._waiting.wait(session.is_out, LEAVE_WITHIN, "leave")):
+            leaving = Deadline(self._deadline.within(LEAVE_WITHIN))
+            asked = self._pump.call_within(leaving.within(LEAVE_WITHIN), session.stack.leave)
+            if not (asked and self._waiting.wait(session.is_out, leaving.rest(), "leave")):
                 raise JoinFailed("the group did not let this member go, which it must leave first")
             session.expelled = session.diverged
         if session.expelled is None:
@@ -79,7 +86,8 @@ class Entering:
         self._pump.call(session.begin_again)
         self._look_up()
         try:
-            if not self._waiting.wait(self._step_rejoin, timeout, "join the group again"):
+            rest = self._deadline.rest()
+            if not self._waiting.wait(self._step_rejoin, rest, "join the group again"):
                 raise self._too_late(timeout)
             self._pump.call(self._arrive)
         except BaseException:
@@ -118,7 +126,7 @@ class Entering:
         if (loop := self._session.runner.loop_here()) is not None:
             loop.call_later(delay, self._ask, anew)
         else:
-            self._waiting.pause(delay)
+            self._waiting.pause(self._deadline.within(delay))
             self._ask(anew)
 
     def _ask(self, anew: bool) -> None:

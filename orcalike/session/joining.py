@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, NoReturn
 
 from orcalike.group import Group
+from orcalike.session.deadline import Deadline
 from orcalike.session.entering import Entering
 from orcalike.session.entry import Deserted
 from orcalike.session.group_info import shares_memory
@@ -32,14 +33,16 @@ class Joining:
 
     def _join(self) -> Group:
         self._refuse_again()
-        options = located(self._options())
+        options = self._options()
+        deadline = Deadline(options.timeout)
+        options = located(options, deadline)
         while True:
             with contextlib.suppress(Deserted), contextlib.ExitStack() as lock:
                 if options.place is not None:
-                    lock.enter_context(options.place.locked(options.timeout))
+                    options.place.enter(lock, deadline)
                 with _attempt(options, lock) as group:
                     self._group = group
-                    Entering(group._session).join()
+                    Entering(group._session).join(deadline)
                 _announce(group)
                 return group
 
@@ -70,19 +73,17 @@ class Joining:
             self._group._leave(orderly=kind is None)
 
     async def __aenter__(self) -> Group:
-        import asyncio  # not at the top: only coroutines need it, and it takes long
-
         self._refuse_again()
-        options = await located_on_loop(self._options())
+        options = self._options()
+        deadline = Deadline(options.timeout)
+        options = await located_on_loop(options, deadline)
         while True:
             with contextlib.suppress(Deserted), contextlib.ExitStack() as lock:
                 if options.place is not None:
-                    await asyncio.to_thread(
-                        lock.enter_context, options.place.locked(options.timeout)
-                    )
+                    await options.place.enter_on_loop(lock, deadline)
                 with _attempt(options, lock) as group:
                     self._group = group
-                    await Entering(group._session).join_on_loop()
+                    await Entering(group._session).join_on_loop(deadline)
                 _announce(group)
                 return group
 

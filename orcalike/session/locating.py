@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import logging
 import threading
-import time
 
 from orcalike.errors import JoinFailed
+from orcalike.session.deadline import Deadline
 from orcalike.session.names import Lookup
 from orcalike.session.options import JoinOptions
 from orcalike.session.waiting import Waiting
@@ -22,28 +22,28 @@ WHAT = "find the address of this host"
 _log = logging.getLogger("orcalike")
 
 
-def located(options: JoinOptions) -> JoinOptions:
+def located(options: JoinOptions, deadline: Deadline) -> JoinOptions:
     """The options with addresses to listen at and to be reached at; it waits in this thread.
 
-    Raises JoinFailed when their time is over; ValueError if what they ask for makes no sense here.
+    Raises JoinFailed when the time is over; ValueError if what they ask for makes no sense here.
     """
     if options.is_located:
         return options
     locating = _Locating(options)
     try:
-        locating.waiting.wait(locating.is_over, options.timeout, WHAT)
+        locating.waiting.wait(locating.is_over, deadline.rest(), WHAT)
         return locating.result()
     finally:
         locating.given_up.set()
 
 
-async def located_on_loop(options: JoinOptions) -> JoinOptions:
+async def located_on_loop(options: JoinOptions, deadline: Deadline) -> JoinOptions:
     """The same in a coroutine."""
     if options.is_located:
         return options
     locating = _Locating(options)
     try:
-        await locating.waiting.wait_on_loop(locating.is_over, options.timeout, WHAT)
+        await locating.waiting.wait_on_loop(locating.is_over, deadline.rest(), WHAT)
         return locating.result()
     finally:
         locating.given_up.set()
@@ -57,7 +57,6 @@ class _Locating:
         self.waiting = Waiting(lambda waitable, seconds: waitable.wait(seconds), self._say)
         self._options = options
         self._trouble = ""
-        self._began = time.monotonic()
         self._lookup = Lookup(self._look_up, self.waiting.notify)
 
     def is_over(self) -> bool:
@@ -65,14 +64,11 @@ class _Locating:
         return self._lookup.is_over
 
     def result(self) -> JoinOptions:
-        """The options; those of what is left of the time."""
-        timeout = self._options.timeout
+        """What was found out; raises JoinFailed if that is nothing yet."""
         if not self._lookup.is_over:
+            timeout = self._options.timeout
             raise JoinFailed(f"could not join the group within {timeout} s: {self._trouble}")
-        found = self._lookup.result()
-        if timeout is not None:
-            timeout = max(0.0, timeout - (time.monotonic() - self._began))
-        return found.replace(timeout=timeout)
+        return self._lookup.result()
 
     def _look_up(self) -> JoinOptions:
         while True:

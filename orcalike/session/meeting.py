@@ -14,13 +14,13 @@ import fcntl
 import os
 import re
 import socket
-import time
-from collections.abc import Iterator
 from pathlib import Path
 from typing import TextIO
 
 from orcalike.errors import JoinFailed, OrcalikeError
+from orcalike.session.deadline import Deadline
 from orcalike.transport.drivers.addresses import DATAGRAM_SUFFIX, UNIX_PATH_MAX
+from orcalike.transport.drivers.driver import Waitable
 from orcalike.transport.wire.digest import blake2b
 
 LOCK = "lock"
@@ -46,19 +46,31 @@ class MeetingPlace:
         if len(os.fsencode(self.path)) + 1 + 16 > UNIX_PATH_MAX:
             raise ValueError(f"at={at!r}: the path is too long for sockets in it")
 
-    @contextlib.contextmanager
-    def locked(self, timeout: float | None) -> Iterator[None]:
-        """Hold the lock, which ends with this process; raises JoinFailed after `timeout` seconds.
+    def enter(self, holder: contextlib.ExitStack, deadline: Deadline) -> None:
+        """Take the lock, which ends with `holder`, or this process; raises JoinFailed when the time is over.
 
         Raises OrcalikeError if there can be no such directory.
         """
-        end = None if timeout is None else time.monotonic() + timeout
-        with self._lock_file() as lock:
-            while not _take(lock.fileno()):
-                if end is not None and time.monotonic() > end:
-                    raise JoinFailed(f"another process is still joining at {self.path}")
-                time.sleep(TRY_AGAIN)
-            yield
+        lock = holder.enter_context(self._lock_file())
+        while not self._take(lock, deadline):
+            Waitable().wait(TRY_AGAIN)  # where handlers of signals run
+
+    async def enter_on_loop(self, holder: contextlib.ExitStack, deadline: Deadline) -> None:
+        """The same, in a coroutine."""
+        import asyncio  # not at the top: only coroutines need it, and it takes long
+
+        lock = holder.enter_context(self._lock_file())
+        while not self._take(lock, deadline):
+            await asyncio.sleep(TRY_AGAIN)
+
+    def _take(self, lock: TextIO, deadline: Deadline) -> bool:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            if deadline.is_over:
+                raise JoinFailed(f"another process is still joining at {self.path}") from None
+            return False
+        return True
 
     def _lock_file(self) -> TextIO:
         try:
@@ -76,14 +88,6 @@ class MeetingPlace:
         """The addresses at which processes listen; what others have left behind is removed."""
         found = sorted(path for path in self.path.iterdir() if _SOCKET.fullmatch(path.name))
         return tuple(f"unix:{path}" for path in found if _is_alive(path) or _remove(path))
-
-
-def _take(lock: int) -> bool:
-    try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    return True
 
 
 def _is_alive(path: Path) -> bool:

@@ -5,12 +5,16 @@ from __future__ import annotations
 import threading
 from typing import TYPE_CHECKING
 
+from orcalike.session.deadline import Deadline
 from orcalike.session.switch_interval import switching
 from orcalike.transport.drivers.deferral import OwnThread
 from orcalike.transport.drivers.pump import Pump
 
 if TYPE_CHECKING:
     import asyncio
+
+DRAIN_WITHIN = 1.0
+"""Seconds in which peers have to read what is still to be sent, where no thread of its own waits for that."""
 
 
 class PumpRunner:
@@ -40,6 +44,7 @@ class PumpRunner:
 
     def stop(self, within: float) -> None:
         """Run it no more, after what is still to be sent; never takes longer than `within` seconds."""
+        deadline = Deadline(within)
         pump = self._pump
         if self._loop is not None:
             self._loop.remove_reader(pump.fileno())
@@ -49,4 +54,4 @@ class PumpRunner:
             (pump.thread or self._thread).join(within)  # else an operation does not end
             switching.restore()
         elif pump.call_within(within, lambda now: None):
-            pump.drain()
+            pump.drain(deadline.within(DRAIN_WITHIN))

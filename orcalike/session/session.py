@@ -12,9 +12,10 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from orcalike.errors import DataLossPossible, Expelled, NotPrimary, OrcalikeError
+from orcalike.session.deadline import Deadline
 from orcalike.session.deferred_signals import handlers
 from orcalike.session.describing import describe
-from orcalike.session.endpoint import Endpoint
+from orcalike.session.endpoint import OUT_WITHIN, Endpoint
 from orcalike.session.entry import Entry
 from orcalike.session.group_info import lacks_members, shares_memory
 from orcalike.session.launcher_link import LauncherLink, report_joining
@@ -39,6 +40,9 @@ LEAVE_WITHIN = 5.0
 
 GIVE_UP_WITHIN = 1.0
 """The same if joining has failed, or the program did."""
+
+CLOSE_WITHIN = 0.5
+"""Seconds in which the sockets of a group are closed that was left without its answer."""
 
 _log = logging.getLogger("orcalike")
 
@@ -163,31 +167,40 @@ class Session:
 
     @held
     def leave(self, within: float = LEAVE_WITHIN) -> None:
-        """Leave the group and close; never raises, never takes longer than twice `within` and two seconds."""
+        """Leave the group and close; never raises, never takes longer than `within` and `CLOSE_WITHIN` seconds."""
+        deadline = Deadline(within)
         try:
-            self.report_leaving()
-            if self._can_leave():
-                if not self.pump.call_within(within, self.stack.leave):
-                    self._say_left(f"an operation has not ended within {within:g} s")
-                elif not self.waiting.wait(self.is_out, within, "leave"):
-                    self._say_left(f"no member answered within {within:g} s")
+            if self._asks_to_leave(within) and not self.waiting.wait(
+                self.is_out, deadline.within(within), "leave"
+            ):
+                self._say_left(f"no member answered within {within:g} s")
         except OrcalikeError as error:
             self._say_left(error)
         finally:
-            self.close(within=2.0)
+            self.close(max(deadline.within(within), CLOSE_WITHIN))
 
     async def leave_on_loop(self, within: float = LEAVE_WITHIN) -> None:
-        """Leave the group and close, on the event loop."""
+        """Leave the group and close, on the event loop; in the same time."""
+        deadline = Deadline(within)
         try:
-            self.report_leaving()
-            if self._can_leave():
-                self.pump.call(self.stack.leave)
-                if not await self.waiting.wait_on_loop(self.is_out, within, "leave"):
-                    self._say_left(f"no member answered within {within:g} s")
+            if self._asks_to_leave(within) and not await self.waiting.wait_on_loop(
+                self.is_out, deadline.within(within), "leave"
+            ):
+                self._say_left(f"no member answered within {within:g} s")
         except OrcalikeError as error:
             self._say_left(error)
         finally:
-            self.close()
+            self.close(max(deadline.within(within), CLOSE_WITHIN))
+
+    def _asks_to_leave(self, within: float) -> bool:
+        """Ask to be let go; whether an answer is to be waited for."""
+        self.report_leaving()
+        if not self._can_leave():
+            return False
+        asked = self.pump.call_within(within, self.stack.leave)
+        if not asked:
+            self._say_left(f"an operation has not ended within {within:g} s")
+        return asked
 
     def _can_leave(self) -> bool:
         """Whether there are members that could let this one go."""
@@ -212,10 +225,11 @@ class Session:
     @held
     def close(self, within: float = LEAVE_WITHIN) -> None:
         """Close the sockets, after what is still to be sent; never takes longer than `within` seconds."""
+        deadline = Deadline(within)
         if self.line is not None:
             self.line.leave()
         self.runner.stop(within)
-        self.endpoint.close_pump(self.pump, self.stack)
+        self.endpoint.close_pump(self.pump, self.stack, deadline.within(OUT_WITHIN))
         self.endpoint.close()
         self._defer_no_more()
 

@@ -14,6 +14,7 @@ import pytest
 
 import orcalike as orca
 from orcalike import messages
+from orcalike.session.deadline import Deadline
 from orcalike.session.entering import Entering
 from orcalike.session.session import Session
 from orcalike.transport.drivers import partition
@@ -314,7 +315,10 @@ def test_a_group_of_messages_is_joined_again_as_well(
     address = chat._session.address
     options = chat._session.options.replace(how="seeds", seeds=(address,), listen="", size=3)
     second, third = messages.MessageGroup(options), messages.MessageGroup(options)
-    threads = [threading.Thread(target=Entering(group._session).join) for group in (second, third)]
+    threads = [
+        threading.Thread(target=Entering(group._session).join, args=(Deadline(None),))
+        for group in (second, third)
+    ]
     threads[0].start()
     first = chat._session
     until(lambda: first.view is not None and len(first.view.members) == 2)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import signal
 import subprocess
 import sys
@@ -12,6 +13,7 @@ from pathlib import Path
 import pytest
 
 import orcalike as orca
+from orcalike.session.deadline import Deadline
 from orcalike.session.meeting import MeetingPlace
 
 DEADLINE = 100.0
@@ -117,8 +119,10 @@ def test_in_coroutines(tmp_path: Path) -> None:
 
 def test_one_that_does_not_come_in_is_not_waited_for(tmp_path: Path) -> None:
     place = MeetingPlace(f"unix:{tmp_path}/place")
-    with place.locked(None), pytest.raises(orca.JoinFailed, match="process is still joining at"):
-        orca.connect(at=f"unix:{tmp_path}/place", timeout=0)
+    with contextlib.ExitStack() as lock:
+        place.enter(lock, Deadline(None))
+        with pytest.raises(orca.JoinFailed, match="process is still joining at"):
+            orca.connect(at=f"unix:{tmp_path}/place", timeout=0)
 
 
 def test_it_stands_alone(tmp_path: Path) -> None:
