@@ -120,7 +120,8 @@ def join(
     `ORCALIKE_CHECK`, "shadow" for one: what costs too much to be looked for always. Over an order in shared memory
     what others write is applied here within `freshness`, or as a read asks for it; at once if something waits.
 
-    Raises JoinFailed, ConfigMismatch, InsecureConfig, StackError; ValueError for arguments that contradict each other.
+    Raises JoinFailed, ConfigMismatch, InsecureConfig, StackError; ValueError for arguments that contradict each other; as
+    `with` on the thread of a running event loop BlockingInLoop.
     """
     from orcalike.session.joining import Joining  # not at the top: see _OF_GROUPS
     from orcalike.session.options import make_options
@@ -168,13 +169,11 @@ def connect(*args: Any, **kwargs: Any) -> Group:
     """Join a group as `join` does, without a block: for scripts, servers and notebooks.
 
     The group is left by `group.close()`, or when the interpreter ends. Takes and raises what `join`
-    does; in a coroutine use `async with join()`.
+    does; in a coroutine BlockingInLoop: use `async with join()` there.
     """
-    from orcalike.session.joining import (
-        connect as open_until_exit,  # not at the top: see _OF_GROUPS
-    )
+    from orcalike.session.joining import connect as enter  # not at the top: see _OF_GROUPS
 
-    return open_until_exit(join(*args, **kwargs))
+    return enter(join(*args, **kwargs))
 
 
 # What only the members of a group need takes most of the time of an import: `join` imports it, and

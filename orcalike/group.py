@@ -14,6 +14,7 @@ from orcalike.launch_protocol.environment import find_seed
 from orcalike.runtime.assemble import follow_declarations, make_runtime
 from orcalike.runtime.codes import Code
 from orcalike.runtime.dispatch import Runtime
+from orcalike.runtime.event_loops import refuse_on_loop
 from orcalike.runtime.evidence import record_states
 from orcalike.runtime.invocation import Invocation
 from orcalike.runtime.receipts import NO_STABLE
@@ -331,6 +332,10 @@ class Group:
         What this member has invoked is waited for, if it can go on.
         """
         refuse_inside("close")
+        refuse_on_loop(
+            "group.close()",
+            "leave the group by the end of `async with orca.join()`, or by `await asyncio.to_thread(group.close)`",
+        )
         atexit.unregister(self.close)
         self._leave(orderly=True)
 

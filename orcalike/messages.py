@@ -41,6 +41,7 @@ from orcalike.session.message_inbox import (
     Joined,
     Left,
 )
+from orcalike.session.notebook import let_cells_wait
 from orcalike.session.options import JoinOptions, make_options
 from orcalike.session.session import GIVE_UP_WITHIN, LEAVE_WITHIN
 from orcalike.transport.degree import Resilience, resilience_of
@@ -113,7 +114,7 @@ def create_group(
     options = _plan(name, None, listen, resilience, None, stack, place, degree)
     if options.how == "launched":
         raise ValueError("a launched program joins its group with join_group()")
-    return _joined(options)
+    return _joined(options, "create_group")
 
 
 def join_group(
@@ -138,7 +139,7 @@ def join_group(
     options = _plan(name, seeds, None, 0, timeout, stack, place)
     if options.how == "alone":
         raise ValueError("this program was not launched: name the group's members with seeds=")
-    return _joined(options)
+    return _joined(options, "join_group")
 
 
 def _leave_again(options: JoinOptions, group: MessageGroup) -> None:
@@ -147,7 +148,9 @@ def _leave_again(options: JoinOptions, group: MessageGroup) -> None:
 
 # A handler of a signal may raise as this returns: the caller would not have the group then.
 @held_or_undone(_leave_again)
-def _joined(options: JoinOptions) -> MessageGroup:
+def _joined(options: JoinOptions, primitive: str) -> MessageGroup:
+    let_cells_wait()
+    refuse_loop(primitive)
     deadline = Deadline(options.timeout)
     group = MessageGroup(located(options, deadline))
     Entering(group._session).join(deadline)
@@ -257,6 +260,7 @@ def leave_group(group: MessageGroup, *, timeout: Duration = LEAVE_WITHIN) -> Non
     A group that does not answer within `timeout` seconds is left all the same.
     """
     within = seconds_of(timeout)
+    refuse_loop("leave_group")
     group._leave(LEAVE_WITHIN if within is None else within)
 
 

@@ -31,9 +31,9 @@ _IN_A_THREAD = "have a thread call it, as in `await asyncio.to_thread(...)`"
 def blocking_call(called: Called) -> BlockingInLoop:
     """The error for an operation, an atomic function, or what a group does, that its caller waits for."""
     if isinstance(called, str):
-        return _error(called, f"write `await group.{called}.aio(...)`")
+        return blocking_on_loop(called, f"write `await group.{called}.aio(...)`")
     if called.kind == "atomic":
-        return _error(called.title, f"write `await {called.name}.aio(...)`")
+        return blocking_on_loop(called.title, f"write `await {called.name}.aio(...)`")
     cls = getattr(called.info, "cls", object)
     frame = sys._getframe(1)
     caller = _self_of(frame)
@@ -41,12 +41,12 @@ def blocking_call(called: Called) -> BlockingInLoop:
     if is_own and frame.f_code.co_name in _IN_A_COROUTINE:
         return blocking_method(caller, called.name, frame)
     if getattr(getattr(cls, called.name, None), "kind", None) is None:
-        return _error(called.title, _IN_A_THREAD)  # a property, which has no `aio`
+        return blocking_on_loop(called.title, _IN_A_THREAD)  # a property, which has no `aio`
     if not _is_private(called.name):
-        return _error(called.title, f"write `await obj.{called.name}.aio(...)`")
+        return blocking_on_loop(called.title, f"write `await obj.{called.name}.aio(...)`")
     if is_own and not _is_private(frame.f_code.co_name):
-        return _error(f"{type(caller).__name__}.{frame.f_code.co_name}", _IN_A_THREAD)
-    return _error(called.title, f"write `await obj.{called.name}.aio(...)`")
+        return blocking_on_loop(f"{type(caller).__name__}.{frame.f_code.co_name}", _IN_A_THREAD)
+    return blocking_on_loop(called.title, f"write `await obj.{called.name}.aio(...)`")
 
 
 def blocking_method(owner: object, name: str, frame: FrameType) -> BlockingInLoop:
@@ -54,20 +54,21 @@ def blocking_method(owner: object, name: str, frame: FrameType) -> BlockingInLoo
     title = type(owner).__name__
     special = frame.f_code.co_name
     if special in _IN_A_COROUTINE and _self_of(frame) is owner:
-        return _error(f"{title}.{special}", _IN_A_COROUTINE[special])
-    return _error(f"{title}.{name}", f"write `await obj.{name}.aio(...)`")
+        return blocking_on_loop(f"{title}.{special}", _IN_A_COROUTINE[special])
+    return blocking_on_loop(f"{title}.{name}", f"write `await obj.{name}.aio(...)`")
 
 
 def blocking_result(called: Called | None, title: str) -> BlockingInLoop:
     """The same for the result of an invocation."""
     instead = "await the invocation, and do not call its `result`"
     if called is None or isinstance(called, str):
-        return _error(title, instead)
+        return blocking_on_loop(title, instead)
     called_as = called.name if called.kind == "atomic" else f"obj.{called.name}"
-    return _error(title, f"{instead}; or write `await {called_as}.aio(...)`")
+    return blocking_on_loop(title, f"{instead}; or write `await {called_as}.aio(...)`")
 
 
-def _error(title: str, remedy: str) -> BlockingInLoop:
+def blocking_on_loop(title: str, remedy: str) -> BlockingInLoop:
+    """The error for what has that title, and what to write instead."""
     return BlockingInLoop(f"{title} would block the event loop that runs on this thread: {remedy}")
 
 

@@ -6,7 +6,7 @@ coroutines does without it.
 
 from cpython.object cimport PyObject
 
-from orcalike.runtime.awaiting import blocking_call
+from orcalike.runtime.awaiting import blocking_call, blocking_on_loop
 
 cdef extern from "Python.h":
     PyObject* PyImport_GetModuleDict() noexcept     # sys.modules
@@ -72,6 +72,12 @@ cdef int refuse_loop(object operation) except -1:
     if must_not_block():
         raise blocking_call(operation)
     return 0
+
+
+def refuse_on_loop(title, remedy):
+    """The same for what is no call of the group or an object; the error has its `title`, and what to write instead."""
+    if must_not_block():
+        raise blocking_on_loop(title, remedy)
 
 
 cdef int none_in_a_row() noexcept:

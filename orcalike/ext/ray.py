@@ -28,6 +28,7 @@ from orcalike.group import Group
 from orcalike.launch_protocol.environment import DEFAULT_NAME
 from orcalike.objects import Event
 from orcalike.runtime.durations import Duration, seconds_of
+from orcalike.runtime.event_loops import refuse_on_loop
 from orcalike.transport.degree import Resilience, degree_of
 
 try:
@@ -119,6 +120,7 @@ class Attachment:
 
     def detach(self) -> None:
         """All leave the group, and the anchor ends; the objects are gone."""
+        _refuse_loop("detach")
         try:
             ray.get(self._anchor.end.remote())
             ray.kill(self._anchor)
@@ -129,6 +131,7 @@ class Attachment:
 
     def leave(self) -> None:
         """This process leaves the group; the others stay members."""
+        _refuse_loop("leave")
         with _lock:
             found = _groups.pop(self.name, None)
         if found is not None:
@@ -147,6 +150,11 @@ class Attachment:
         return (
             f"<Attachment {self.name!r}: {_groups.get(self.name) or 'this process is no member'}>"
         )
+
+
+def _refuse_loop(what: str) -> None:
+    """Raise BlockingInLoop if an event loop runs on this thread that others depend on."""
+    refuse_on_loop(what, f"write `await asyncio.to_thread(attachment.{what})`")
 
 
 class Anchor:

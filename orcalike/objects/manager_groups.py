@@ -19,7 +19,7 @@ from orcalike import objects
 from orcalike.errors import JoinFailed, OrcalikeError
 from orcalike.group import Group
 from orcalike.objects.permits import BoundedPermits, Permits
-from orcalike.session.joining import Joining, connect
+from orcalike.session.joining import Joining, open_until_exit
 from orcalike.session.options import make_options
 from orcalike.transport.view import View
 
@@ -84,7 +84,9 @@ class Maker(Membership):
     def __init__(self) -> None:
         self._folder = tempfile.mkdtemp(prefix="orca", dir="/tmp")  # a short path
         try:
-            group = connect(Joining(partial(make_options, listen=f"unix:{self._folder}/manager")))
+            group = open_until_exit(
+                Joining(partial(make_options, listen=f"unix:{self._folder}/manager"))
+            )
         except BaseException:
             shutil.rmtree(self._folder, ignore_errors=True)
             raise
@@ -159,6 +161,8 @@ def _join(address: str) -> Membership:
         if address not in _members:
             if not os.path.exists(address.removeprefix("unix:")):
                 raise JoinFailed(f"the manager at {address} was shut down, or has ended")
-            group = connect(Joining(partial(make_options, seeds=address, timeout=JOIN_WITHIN)))
+            group = open_until_exit(
+                Joining(partial(make_options, seeds=address, timeout=JOIN_WITHIN))
+            )
             _members[address] = Membership(group)
         return _members[address]

@@ -9,7 +9,6 @@ from __future__ import annotations
 from orcalike.errors import JoinFailed, OrcalikeError
 from orcalike.session.deadline import Deadline
 from orcalike.session.launcher_link import report_joining
-from orcalike.session.notebook import let_cells_wait
 from orcalike.session.session import GIVE_UP_WITHIN, LEAVE_WITHIN, Session
 from orcalike.transport.drivers.deferral import held
 from orcalike.transport.view import View
@@ -30,7 +29,6 @@ class Entering:
     def join(self, deadline: Deadline) -> View:
         """Join with a thread of its own; raises JoinFailed or ConfigMismatch."""
         session, self._deadline = self._session, deadline
-        let_cells_wait()
         if session.options.how != "alone":
             session.runner.start_thread()
         try:

@@ -9,11 +9,13 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, NoReturn
 
 from orcalike.group import Group
+from orcalike.runtime.event_loops import refuse_on_loop
 from orcalike.session.deadline import Deadline
 from orcalike.session.entering import Entering
 from orcalike.session.entry import Deserted
 from orcalike.session.group_info import shares_memory
 from orcalike.session.locating import located, located_on_loop
+from orcalike.session.notebook import let_cells_wait
 from orcalike.session.options import JoinOptions
 from orcalike.transport.degree import resilience_of
 from orcalike.transport.drivers.deferral import held, held_or_undone
@@ -64,8 +66,12 @@ class Joining:
         def __await__(self) -> NoReturn:
             raise TypeError(f"join() returns a block, and is not awaited: {_HOW}")
 
-    # A handler may raise right as `__enter__` returns: `__exit__` would never be called.
-    __enter__ = held_or_undone(_leave)(_join)
+    # A handler may raise right as the block is entered: `__exit__` would never be called.
+    _enter = held_or_undone(_leave)(_join)
+
+    def __enter__(self) -> Group:
+        _refuse_loop("`with orca.join()`", "write `async with orca.join() as group:`")
+        return self._enter()
 
     @held
     def __exit__(self, kind: type[BaseException] | None, *rest: object) -> None:
@@ -115,9 +121,24 @@ def _attempt(options: JoinOptions, lock: contextlib.ExitStack) -> Iterator[Group
         raise
 
 
+def _refuse_loop(title: str, remedy: str) -> None:
+    """Raise BlockingInLoop if an event loop runs on this thread that others depend on."""
+    let_cells_wait()
+    refuse_on_loop(title, remedy)
+
+
 def connect(joining: Joining) -> Group:
     """Join without a block: the group is left by `close`, or when the interpreter ends."""
-    group = joining.__enter__()
+    _refuse_loop(
+        "orca.connect()",
+        "write `async with orca.join() as group:`, or `await asyncio.to_thread(orca.connect, ...)`",
+    )
+    return open_until_exit(joining)
+
+
+def open_until_exit(joining: Joining) -> Group:
+    """The same on whichever thread."""
+    group = joining._enter()
     atexit.register(group.close)
     return group
 

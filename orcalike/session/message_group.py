@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import logging
-import sys
 import time
 from typing import TYPE_CHECKING, NoReturn
 
 import msgpack
 
 from orcalike.runtime import waits
-from orcalike.runtime.errors import BlockingInLoop, GroupClosed, InvocationTimeout
+from orcalike.runtime.errors import GroupClosed, InvocationTimeout
+from orcalike.runtime.event_loops import refuse_on_loop
 from orcalike.runtime.raising import fresh
 from orcalike.session.leaving import Leaving
 from orcalike.session.message_inbox import DATA, ENDED, LOWERED, Event, Inbox
@@ -217,13 +217,8 @@ class MessageGroup:
 
 
 def refuse_loop(what: str) -> None:
-    """Raise BlockingInLoop if an event loop runs on this thread."""
-    asyncio = sys.modules.get("asyncio")  # if it is not imported, no loop runs
-    if asyncio is not None and asyncio._get_running_loop() is not None:
-        raise BlockingInLoop(
-            f"{what} would block the event loop that runs on this thread: "
-            f"await asyncio.to_thread({what}, ...)"
-        )
+    """Raise BlockingInLoop if an event loop runs on this thread that others depend on."""
+    refuse_on_loop(what, f"await asyncio.to_thread({what}, ...)")
 
 
 def _rest(end: float | None) -> float | None:

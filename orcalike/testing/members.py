@@ -29,7 +29,9 @@ class Members(ByRank[Group]):
                     seeds=address if rank else None,
                     timeout=timeout,
                 )
-                self._members.append(self._open.enter_context(joining))
+                group = joining._enter()
+                self._open.callback(group._leave, orderly=True)
+                self._members.append(group)
 
     def share(
         self, cls: Callable[P, T], name: str, /, *args: P.args, **kwargs: P.kwargs
@@ -56,4 +58,4 @@ class Members(ByRank[Group]):
 
     def leave(self, rank: int) -> None:
         """Have a member leave the group, as the end of its program does; the others go on."""
-        self._members[rank].close()
+        self._members[rank]._leave(orderly=True)

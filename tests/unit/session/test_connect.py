@@ -18,6 +18,7 @@ from typing import Any
 import pytest
 
 import orcalike as orca
+from orcalike.messages import create_group, join_group, leave_group
 from orcalike.objects import Queue
 from orcalike.testing import Members
 from tests.lib.programs import complaints
@@ -44,6 +45,39 @@ def test_a_block_that_was_forgotten_is_named() -> None:
 
     with pytest.raises(TypeError, match=r"is not awaited: with orca\.join"):
         asyncio.run(join())
+
+
+async def test_an_event_loop_is_not_blocked_by_joining_or_leaving(tmp_path: Path) -> None:
+    """The error says what to write instead, and that does it."""
+    with pytest.raises(
+        orca.BlockingInLoop,
+        match=r"^orca.connect\(\) would block .* `async with orca.join\(\).*to_thread\(orca.connect",
+    ):
+        orca.connect()
+    with pytest.raises(orca.BlockingInLoop, match="write `async with orca"), orca.join():
+        pytest.fail("it would block")
+    group = await asyncio.to_thread(orca.connect, listen=f"unix:{tmp_path}/group")
+    async with orca.join(seeds=group.address) as other:
+        for each in (group, other):
+            with pytest.raises(orca.BlockingInLoop, match=r"await asyncio.to_thread\(group.close"):
+                each.close()
+        assert (await (await other.share.aio(Counter, "counter")).add.aio(1), group.size) == (1, 2)
+        await asyncio.to_thread(other.close)
+        await asyncio.to_thread(group.fence)
+        assert group.size == 1
+    await asyncio.to_thread(group.close)
+    assert repr(group) == repr(other) == "<Group 'default': left>"
+
+
+async def test_an_event_loop_is_not_blocked_by_groups_for_messages(tmp_path: Path) -> None:
+    with pytest.raises(orca.BlockingInLoop, match=r"to_thread\(create_group, \.\.\.\)"):
+        create_group()
+    with pytest.raises(orca.BlockingInLoop, match=r"to_thread\(join_group, \.\.\.\)"):
+        join_group(seeds=f"unix:{tmp_path}/group")
+    chat = await asyncio.to_thread(create_group)
+    with pytest.raises(orca.BlockingInLoop, match=r"to_thread\(leave_group, \.\.\.\)"):
+        leave_group(chat)
+    await asyncio.to_thread(leave_group, chat)
 
 
 def test_a_group_that_is_taken_for_a_block_says_what_to_write() -> None:

@@ -13,6 +13,7 @@ import pytest
 
 import orcalike as orca
 from orcalike.session import listeners
+from orcalike.session.joining import open_until_exit
 from orcalike.transport.drivers import near_road
 from orcalike.transport.drivers.sockets import listen
 from tests.lib.processes import until
@@ -138,15 +139,16 @@ def test_an_event_loop_and_a_thread_share_one(place: str) -> None:
 
     async def main() -> None:
         async with orca.join("a", listen=place, key=KEY) as a:
-            b = orca.connect("b", listen=place, key=KEY)
+            b = open_until_exit(orca.join("b", listen=place, key=KEY))  # it blocks
             try:
-                with orca.join("b", seeds=b.address, key=KEY, timeout=60) as other:  # it blocks
-                    assert b.size == other.size == 2
+                other = open_until_exit(orca.join("b", seeds=b.address, key=KEY, timeout=60))
+                assert b.size == other.size == 2
+                other._leave(orderly=True)
                 async with orca.join("a", seeds=a.address, key=KEY, timeout=60) as other:
                     counter = await other.share.aio(Counter, "counter")
                     assert await counter.add.aio(1) == 1
             finally:
-                b.close()
+                b._leave(orderly=True)
 
     asyncio.run(main())
 

@@ -12,6 +12,13 @@ from typing import Any
 import pytest
 
 import orcalike as orca
+from orcalike.messages import (
+    Data,
+    create_group,
+    leave_group,
+    receive_from_group,
+    send_to_group,
+)
 from orcalike.runtime.event_loops import allow_blocking
 from tests.lib.shared_classes import Counter
 
@@ -42,6 +49,12 @@ def test_cells_may_wait(shown: dict[type[Any], Show]) -> None:
         assert counter.add.nowait(1).result() == 3
         group.fence()
         group.close()
+        with orca.join("other") as other:
+            assert other.size == 1
+        chat = create_group()
+        send_to_group(chat, b"hello")
+        assert isinstance(receive_from_group(chat), Data)
+        leave_group(chat)
 
     asyncio.run(cells())
 

@@ -163,7 +163,7 @@ with orca.join(listen="unix:{}/group") as group:
 def test_where_no_memory_can_be_had_the_order_goes_over(tmp_path: Path) -> None:
     """As under a limit for the size of files."""
     code = WITHOUT_ROOM.replace("{}", str(tmp_path))
-    command = [sys.executable, "-c", code]
+    command = [sys.executable, "-B", "-c", code]  # a .pyc would be cut short, too
     found = subprocess.run(command, check=False, capture_output=True, text=True, timeout=60)
     assert (found.stdout, found.stderr) == ("1 None\n", "")
 
