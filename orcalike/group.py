@@ -384,12 +384,14 @@ class Group:
             raise
         finally:
             try:
-                self._hosted.end()
-                self._own_calls.withdraw()
-                self._record_states()
-                await self._session.leave_on_loop(LEAVE_WITHIN if orderly else GIVE_UP_WITHIN)
-            finally:
-                self._end()
+                await self._hosted.end_on_loop()
+            finally:  # however often it is cancelled
+                try:
+                    self._own_calls.withdraw()
+                    self._record_states()
+                    await self._session.leave_on_loop(LEAVE_WITHIN if orderly else GIVE_UP_WITHIN)
+                finally:
+                    self._end()
 
     def _begin(self) -> None:
         """It is to be joined: what its state makes this process run is watched, too."""

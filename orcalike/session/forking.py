@@ -33,6 +33,8 @@ HOSTED_MAX = 128
 """Processes that one member hosts at a time."""
 GRACE = 2.0
 """Seconds that a process has to end after SIGTERM."""
+END_WITHIN = 3 * GRACE
+"""Seconds in which all of them have ended, one way or another."""
 SAY_EVERY = 10.0
 """Seconds between two lines of the log that say for which processes leaving waits."""
 REPORT_MAX = 1 << 16
@@ -121,10 +123,22 @@ class HostedProcesses:
 
     def end(self) -> None:
         """End all that still run, and wait for that; nothing more is started."""
+        if (thread := self._begin_to_end()) is not None:
+            thread.join(END_WITHIN)
+
+    async def end_on_loop(self) -> None:
+        """The same, in a coroutine."""
+        if (thread := self._begin_to_end()) is not None:
+            import asyncio  # not at the top: only coroutines need it, and it takes long
+
+            await asyncio.to_thread(thread.join, END_WITHIN)
+
+    def _begin_to_end(self) -> threading.Thread | None:
+        """Have all end that still run; the thread that does it, if any run."""
         self._ends = True
         if (thread := self._thread) is not None:
             self._order(lambda orders: None)
-            thread.join(3 * GRACE)
+        return thread
 
     # On the thread.
 

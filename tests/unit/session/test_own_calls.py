@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import gc
 import logging
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ import pytest
 import orcalike as orca
 from orcalike.session import own_calls
 from tests.lib.shared_classes import Counter
+from tests.lib.time_limits import LIMIT
 
 
 async def test_what_leaving_waited_for_is_not_reported_as_an_error(
@@ -35,3 +37,22 @@ async def test_what_leaving_waited_for_is_not_reported_as_an_error(
     await asyncio.sleep(0)
     assert reported == []
     assert "left with calls under way: the view has too few members" in caplog.text
+
+
+async def test_an_event_loop_runs_while_hosted_processes_are_ended() -> None:
+    """A process that takes no notice of SIGTERM has two seconds before it is killed."""
+    ended, found = threading.Event(), list[bool]()
+    ending = threading.Thread(target=ended.wait, args=(LIMIT,))
+    ending.start()
+    async with orca.join() as group:
+        leave = group._session.leave_on_loop
+
+        async def leave_and_look(within: float = 0.0) -> None:
+            found.append(ended.is_set())
+            await leave(within)
+
+        group._hosted._begin_to_end = lambda: ending  # type: ignore[method-assign]
+        group._session.leave_on_loop = leave_and_look  # type: ignore[method-assign]
+        asyncio.get_running_loop().call_soon(ended.set)
+        await group._leave_on_loop(orderly=False)  # as when the block ends by an exception
+    assert found == [True]
