@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import atexit
 import logging
-import os
 import weakref
 from collections.abc import AsyncIterator, Iterator
 from typing import TYPE_CHECKING, NoReturn
@@ -17,9 +16,11 @@ from orcalike.runtime.dispatch import Runtime
 from orcalike.runtime.event_loops import refuse_on_loop
 from orcalike.runtime.evidence import record_states
 from orcalike.runtime.invocation import Invocation
+from orcalike.runtime.raising import fresh
 from orcalike.runtime.receipts import NO_STABLE
 from orcalike.runtime.replica import refuse_inside
 from orcalike.session import failpoints
+from orcalike.session.after_fork import closed_in_child, memberships
 from orcalike.session.deadline import Deadline
 from orcalike.session.fork_call import Fork
 from orcalike.session.forking import HostedProcesses
@@ -48,14 +49,6 @@ _NO_BLOCK = (
 )
 
 _groups: weakref.WeakSet[Group] = weakref.WeakSet()
-
-
-def _abandon_groups() -> None:
-    for group in list(_groups):
-        group._abandon()
-
-
-os.register_at_fork(after_in_child=_abandon_groups)
 
 
 def reasons_of_waits(within: float) -> list[str]:
@@ -95,6 +88,7 @@ class Group:
         self._leaving = Leaving()
         self._watch: LongOperations | None = None
         _groups.add(self)
+        memberships.add(self)
 
     def _make_runtime(self, stack: Stack, session: Session) -> Runtime:
         checks, folder = session.options.checks, session.options.history
@@ -131,13 +125,13 @@ class Group:
 
     @property
     def view(self) -> View:
-        """The view that is installed here; `view.others` are the witnesses.
+        """The view that is installed here; `view.others` are the witnesses. After leaving, the last one.
 
-        `view.primary` is False while the group is blocked, and after this member was expelled.
+        `view.primary` is False while the group is blocked, and after this member was expelled or has left.
         """
         view = self._session.view
         if view is None:
-            raise GroupClosed("the group was not joined, or was left")
+            raise GroupClosed(f"the group {self.name!r} was not joined")
         return self._session.show(view)
 
     @property
@@ -167,7 +161,7 @@ class Group:
 
     @property
     def address(self) -> str:
-        """What others name to join through this member; "" for a group of one without a socket."""
+        """What others name to join through this member, while it is one; "" for a group of one without a socket."""
         return self._session.address
 
     def views(self) -> Iterator[View]:
@@ -228,6 +222,7 @@ class Group:
 
     async def drain(self) -> None:
         """Wait until this member may invoke more, after WindowFull."""
+        self._check_open()
         await self._runtime.sender.wait_for_room()
 
     def digest(self) -> tuple[int, str]:
@@ -236,9 +231,10 @@ class Group:
         If the numbers are equal at two members, the digests are. The chain is kept if
         `ORCALIKE_CHECK=order` or `hash` asks for it, at all members; raises ValueError if not. If
         `ORCALIKE_HISTORY` asks for histories it is kept too, and the digests of the objects' states
-        go into this member's.
+        go into this member's. Raises GroupClosed after leaving.
         """
         refuse_inside("digest")
+        self._check_open()
         runtime = self._runtime
         if runtime.chain is None:
             raise ValueError("no digest is kept: set ORCALIKE_CHECK=order for all members")
@@ -259,11 +255,10 @@ class Group:
             self._session.pump.call(lambda now: record_states(self._runtime))
 
     def info(self) -> GroupInfo:
-        """The state of the group, as this member knows it."""
+        """The state of the group, as this member knows it. Raises GroupClosed after leaving."""
         refuse_inside("info")
+        self._check_open()
         session, runtime = self._session, self._runtime
-        if self._closed:
-            raise GroupClosed(f"the group {self.name!r} was left")
         seen: list[GroupInfo] = []
 
         def look(now: int) -> None:
@@ -288,17 +283,23 @@ class Group:
 
         It is what this member knows: true, and perhaps behind. Messages are invocations, and what
         the group itself does (`share`, `barrier`, ...). Raises StackError if the stack has no
-        STABLE layer.
+        STABLE layer, GroupClosed after leaving.
         """
         refuse_inside("stability")
+        self._check_open()
         layer = self._session.stack.focus("STABLE")
         if not isinstance(layer, Stable):
             raise StackError(NO_STABLE)
-        if self._closed:
-            raise GroupClosed(f"the group {self.name!r} was left")
         seen: list[Stability] = []
         self._session.pump.call(lambda now: seen.append(layer.matrix.stability()))
         return seen[0]
+
+    def _check_open(self) -> None:
+        """Raise GroupClosed if the group was left, or this is a forked child."""
+        if self._closed:
+            closed = self._runtime.sender.failure
+            assert closed is not None
+            raise fresh(closed)
 
     # When the group cannot go on, or has gone on without this member.
 
@@ -410,15 +411,10 @@ class Group:
     def _abandon(self) -> None:
         """This is a forked child: the group is its parent's."""
         if not self._closed:
-            where = (
-                f"seeds={self.address!r}" if self.address else "seeds=, if the parent has listen="
-            )
-            closed = GroupClosed(
-                f"a forked child has no group: join in the child with {where}, or start the process "
-                "with group.fork"
-            )
             sender = self._runtime.sender
-            sender.failure = sender.no_outcomes = closed
+            sender.failure = sender.no_outcomes = GroupClosed(
+                f"{closed_in_child(self.address)}, or start the process with group.fork"
+            )
             self._let_go()
             self._session.abandon()
 

@@ -216,8 +216,10 @@ def get_info_group(group: MessageGroup) -> Info:
     """GetInfoGroup: the state of the group, blocked or not. Raises GroupClosed after leaving."""
     inbox, session = group._inbox, group._session
     with inbox.lock:
-        if inbox.installed is None or isinstance(inbox.failure, GroupClosed):
-            raise GroupClosed(f"the group {session.options.name!r} was left")
+        if isinstance(inbox.failure, GroupClosed):
+            raise fresh(inbox.failure)
+        if inbox.installed is None:
+            raise GroupClosed(f"the group {session.options.name!r} was not joined")
         return Info(
             name=session.options.name,
             address=session.address,

@@ -12,6 +12,7 @@ from orcalike.runtime import waits
 from orcalike.runtime.errors import GroupClosed, InvocationTimeout
 from orcalike.runtime.event_loops import refuse_on_loop
 from orcalike.runtime.raising import fresh
+from orcalike.session.after_fork import closed_in_child, memberships
 from orcalike.session.leaving import Leaving
 from orcalike.session.message_inbox import DATA, ENDED, LOWERED, Event, Inbox
 from orcalike.session.options import JoinOptions
@@ -40,6 +41,7 @@ class MessageGroup:
         self._session = Session(options, self._make_inbox, Inbox)
         self._session.cast_ended = self._cast_ended
         self._leaving = Leaving()
+        memberships.add(self)
 
     if not TYPE_CHECKING:  # type checkers find the mistake by themselves
 
@@ -203,6 +205,12 @@ class MessageGroup:
             session.pump.call(session.stack.held_up)
             return session.pump.attend(receiver, rest)
         return session.pump.attend(receiver, within if rest is None else min(rest, within))
+
+    def _abandon(self) -> None:
+        """This is a forked child: the group is its parent's."""
+        if not isinstance(self._inbox.failure, GroupClosed):
+            self._inbox.abandon(closed_in_child(self._session.address))
+            self._session.abandon()
 
     @held
     def _leave(self, timeout: float) -> None:

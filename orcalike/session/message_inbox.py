@@ -235,6 +235,13 @@ class Inbox(Layer):
         while self.awaited:
             self.awaited.popleft().finish()
 
+    def abandon(self, error: Exception) -> None:
+        """This is a forked child: what is here is its parent's, as the lock may be that of another thread."""
+        self.lock = threading.Lock()
+        self.failure = error
+        self.events.clear()
+        self.size = 0
+
     # Upcalls.
 
     def up_view(self, view: View, cut: bytes) -> None:

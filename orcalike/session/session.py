@@ -256,7 +256,7 @@ class Session:
 
     def show(self, view: View) -> View:
         """A view as the program sees it: it is primary while this member may write in it."""
-        may_write = self.blocked is None and self.exit_reason is None
+        may_write = self.blocked is None and self.exit_reason is None and not self.pump.stopped
         return view if may_write else replaced(view, primary=False)
 
     def lacks_members_for_own(self) -> bool:

@@ -186,7 +186,7 @@ def test_a_manager_that_cannot_be_made_leaves_no_folder(
     def fail(joining: object) -> None:
         raise orca.JoinFailed("on purpose")
 
-    monkeypatch.setattr(manager_groups, "connect", fail)
+    monkeypatch.setattr(manager_groups, "open_until_exit", fail)
     monkeypatch.setattr("tempfile.mkdtemp", lambda **options: str(tmp_path / "folder"))
     (tmp_path / "folder").mkdir()
     with pytest.raises(orca.JoinFailed, match="on purpose"):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import copy
 import inspect
+import json
 import os
 import pickle
 import signal
@@ -12,6 +13,7 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -150,6 +152,73 @@ def test_a_forked_child_learns_how_it_joins(tmp_path: Path, listens: bool) -> No
     where = f"seeds='{group.address}'" if listens else "seeds=, if the parent has listen="
     assert f"join in the child with {where}, or start the process with group.fork" in text
     group.close()
+
+
+CALLS: dict[str, Callable[[orca.Group], object]] = {
+    "share": lambda group: group.share(Counter, "counter"),
+    "find": lambda group: group.find(Counter, "counter"),
+    "fence": lambda group: group.fence(),
+    "barrier": lambda group: group.barrier(timeout=60),
+    "reset": lambda group: group.reset(minimum=1),
+    "rejoin": lambda group: group.rejoin(),
+    "drain": lambda group: asyncio.run(group.drain()),
+    "info": lambda group: group.info(),
+    "digest": lambda group: group.digest(),
+    "stability": lambda group: group.stability(),
+}
+
+
+def outcomes_of(group: orca.Group) -> dict[str, str]:
+    """What each call that needs a member comes to."""
+    found = {}
+    for name, call in CALLS.items():
+        try:
+            found[name] = repr(call(group))
+        except orca.OrcalikeError as error:
+            found[name] = repr(error)
+    return found
+
+
+def test_a_group_that_was_left_shows_what_it_was_and_is_of_no_other_use(tmp_path: Path) -> None:
+    first = orca.connect(listen=f"unix:{tmp_path}/group", check="order")
+    group = orca.connect(seeds=first.address, check="order")
+    assert group.view.primary
+    before = group.name, group.me, group.rank, group.members, group.size, group.address
+    group.close()
+    first.close()
+    for left in (group, first):  # of others, or as the last one
+        assert not left.view.primary
+        assert list(left.views()) == []
+        assert outcomes_of(left) == dict.fromkeys(CALLS, repr(LEFT))
+    assert before == (group.name, group.me, group.rank, group.members, group.size, group.address)
+    assert (group.rank, group.size, first.rank, first.size) == (1, 2, 0, 1)
+
+
+LEFT = orca.GroupClosed("the group 'default' was left")
+
+
+def test_a_group_that_was_left_without_an_answer_is_not_primary() -> None:
+    group = orca.connect()
+    group._session.close()  # as if it had not been let go in time
+    assert not group.view.primary
+    group.close()
+
+
+def test_no_call_of_a_group_is_of_use_in_a_forked_child(tmp_path: Path) -> None:
+    with orca.join(listen=f"unix:{tmp_path}/group", check="order") as group:
+        reader, writer = os.pipe()
+        child = os.fork()
+        if child == 0:
+            try:
+                os.write(writer, json.dumps(outcomes_of(group)).encode())
+            finally:
+                os._exit(0)
+        os.close(writer)
+        with open(reader) as says:
+            text = says.read()
+        assert os.waitpid(child, 0)[1] == 0
+        found = json.loads(text)
+        assert {name for name in found if "a forked child has no group" in found[name]} == {*CALLS}
 
 
 def test_leaving_while_another_thread_waits(

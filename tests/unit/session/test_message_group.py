@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
 import threading
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -14,9 +17,11 @@ from orcalike.messages import (
     Data,
     MessageGroup,
     create_group,
+    get_info_group,
     join_group,
     leave_group,
     receive_from_group,
+    reset_group,
     send_to_group,
 )
 from orcalike.session.session import Session
@@ -34,6 +39,44 @@ def test_a_group_is_no_block() -> None:
     with pytest.raises(TypeError, match=r"leave it by `leave_group\(group\)`"), group:
         pytest.fail("a group is no block")
     leave_group(group)
+
+
+@pytest.mark.parametrize("layer", ["ORDER", "TOTAL"])
+def test_a_forked_child_has_no_group(tmp_path: Path, layer: str) -> None:
+    """What it sent would go by its parent's sockets, or into memory that it has not."""
+    calls: dict[str, Callable[[], object]] = {
+        "send": lambda: send_to_group(group, b"the child's"),
+        "receive": lambda: receive_from_group(group, timeout=30),
+        "info": lambda: get_info_group(group),
+        "reset": lambda: reset_group(group, 1),
+        "leave": lambda: leave_group(group),
+    }
+    address, stack = f"unix:{tmp_path}/group", f"PACK:XFER:{layer}:MBRSHIP:COM:unix"
+    group = create_group(listen=address, stack=stack)
+    other = join_group(seeds=address, stack=stack, timeout=60)
+    send_to_group(group, b"before")
+    reader, writer = os.pipe()
+    child = os.fork()
+    if child == 0:
+        try:
+            for name, call in calls.items():
+                with contextlib.suppress(GroupClosed):
+                    call()
+                os.write(writer, name.encode() + b" ")
+        finally:
+            os._exit(0)
+    os.close(writer)
+    with open(reader) as says:
+        assert says.read().split() == list(calls)
+    assert os.waitpid(child, 0)[1] == 0
+    send_to_group(other, b"after")
+    leave_group(other)
+    leave_group(group)
+    received: list[object] = []
+    with contextlib.suppress(GroupClosed):
+        while True:
+            received.append(receive_from_group(group, timeout=30))
+    assert [each.data for each in received if isinstance(each, Data)] == [b"before", b"after"]
 
 
 def test_a_message_is_like_bytes() -> None:
