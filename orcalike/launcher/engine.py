@@ -29,6 +29,7 @@ from orcalike.launcher.errors import LaunchError
 from orcalike.launcher.group_status import Loss
 from orcalike.launcher.input_relay import InputRelay
 from orcalike.launcher.job import Job, Options, check_number
+from orcalike.launcher.loss_watch import LossWatch
 from orcalike.launcher.outcome import Outcome, RankExit, Report
 from orcalike.launcher.output_relay import OutputRelay
 from orcalike.launcher.process_table import ProcessTable
@@ -49,10 +50,6 @@ from orcalike.transport.wording import listed
 SETTLE_SECONDS = 1.0
 #: How long the ranks have to print their stacks, and the witness to end, when asked to.
 ASK_SECONDS = 1.0
-#: How long a group must look as if it were blocked for good. Meanwhile its members may still receive
-#: that the members that they miss are certainly dead, which may be all that they need to go on.
-BLOCKED_SECONDS = 3.0
-
 #: A rank of a lost host is started elsewhere when the host has certainly ended it: after the lease.
 LEASE_OVER_SECONDS = LEASE + 2.0
 #: How long a run over hosts may be stopped by Ctrl-Z.
@@ -126,6 +123,7 @@ class _Launcher:
         self.input = InputRelay(self.selector, self.timers)
         self.chaos = Chaos(self.table, self.timers, self.relay.notice)
         self.status = Status(self.table, self.timers)
+        self.loss_watch = LossWatch(self.status, self.timers, self._loss, self._give_up)
         self.stopping = Stopping(self.table, self.timers, job.options.grace)
         self.outcome: Outcome | None = None
         self.consequences: list[RankExit] = []
@@ -375,19 +373,17 @@ class _Launcher:
 
     def _look_for_loss(self) -> None:
         """Begin to doubt, or no longer, that the run can go on."""
-        if self.outcome is not None or self._loss() is None:
-            self.timers.cancel("blocked")
-        elif "blocked" not in self.timers:
-            self.timers.at("blocked", BLOCKED_SECONDS, self._give_up)
+        self.loss_watch.look()
 
     def _loss(self) -> Loss | None:
         """A group that no process of this run can let go on."""
+        if self.outcome is not None:
+            return None
         return self.table.groups.loss(self.table.ranks, len(self.starting.again - {None}))
 
-    def _give_up(self) -> None:
-        """A group has been blocked for good for long enough: the run ends."""
-        loss = self._loss()
-        if loss is not None and self._decide(outcome.blocked_for_good(loss)):
+    def _give_up(self, loss: Loss) -> None:
+        """A group is blocked for good: the run ends."""
+        if self._decide(outcome.blocked_for_good(loss)):
             self.stopping.stop()
 
     # Stopping

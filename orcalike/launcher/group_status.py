@@ -80,7 +80,7 @@ class Group:
 
 
 class Loss(Record):
-    """A group that is blocked for good."""
+    """A group that is blocked for good, as far as its members have said."""
 
     group: str
     #: The members that it misses; empty if all that were in it have ended, or all that were missed.
@@ -88,6 +88,8 @@ class Loss(Record):
     rule: str
     #: How many members with replicas there must be; 0 if the number is not the reason.
     needed: int = 0
+    #: The processes that wait for it.
+    waiting: frozenset[Role] = frozenset()
 
 
 class Groups:
@@ -200,10 +202,11 @@ class Groups:
         """
         for name, group in self.by_name.items():
             stuck = ranks and all(rank in group.places for rank in ranks)
+            there = frozenset(group.places)
             if stuck and group.formed and all(map(self._waits, group.places.values())):
                 blocked = [place for place in group.places.values() if place.state == "blocked"]
                 missed = frozenset(role for place in blocked for _, role in place.missing)
-                return Loss(name, missed, blocked[0].rule if blocked else "")
+                return Loss(name, missed, blocked[0].rule if blocked else "", waiting=there)
             lacking = [place for place in group.places.values() if place.state == "lacking"]
             if not stuck or not lacking:
                 continue
@@ -213,7 +216,7 @@ class Groups:
                 for rank in ranks
             )
             if waiting and len(ranks) + coming + sum(group.hosted.values()) < needed:
-                return Loss(name, frozenset(), lacking[0].rule, needed)
+                return Loss(name, frozenset(), lacking[0].rule, needed, there)
         return None
 
     def _waits(self, place: Place) -> bool:

@@ -38,7 +38,7 @@ Answers = dict[tuple[Role, str], Description]
 class Question:
     """One question, until it is answered."""
 
-    reply: Callable[[Answer], None]
+    reply: Callable[[Answers], None]
     #: Of which process and group an answer is still to come.
     open: set[tuple[Role, str]]
     answers: Answers = field(default_factory=dict)
@@ -59,7 +59,11 @@ class Status:
         table.groups.on_described = self._receive
 
     def ask(self, reply: Callable[[Answer], None], *, objects: bool = False) -> None:
-        """Ask all processes; `reply` is called with the answer, in a second at the most."""
+        """Ask all processes; `reply` is called with how the run stands, in a second at the most."""
+        self.collect(lambda answers: reply(self._describe_run(answers)), objects=objects)
+
+    def collect(self, reply: Callable[[Answers], None], *, objects: bool = False) -> None:
+        """The same; `reply` is called with what they have answered themselves."""
         self._number += 1
         asked = {
             role: child for role, child in self._table.children() if self._answers(role, child)
@@ -71,7 +75,7 @@ class Status:
             if role in asked
         }
         if not places or len(self._questions) >= QUESTIONS_MAX:
-            reply(self._describe_run({}))
+            reply({})
             return
         self._questions[self._number] = Question(reply, places)
         for role in {role for role, _ in places}:
@@ -102,7 +106,7 @@ class Status:
         for role, _ in question.open:
             if role not in answered and (child := self._table.find(role)) is not None:
                 self._silent[role] = child, time.monotonic()
-        question.reply(self._describe_run(question.answers))
+        question.reply(question.answers)
 
     def _describe_run(self, answers: Answers) -> Answer:
         job, table = self._table.job, self._table

@@ -363,7 +363,13 @@ if rank in (0, 2): print(*(received.get() for _ in range(3)))
 
 BLOCKED = """
 from orcalike.launch_protocol import control_channel
+from orcalike.launch_protocol.control_lines import Described
+from orcalike.launch_protocol.descriptions import Description
 from orcalike.transport.view import Member
+def answer(question):
+    found = Described(question.number, "default", Description(1, 2, False, False, 0, 0, 0, 0, 0))
+    control_channel.report_state(found)
+control_channel.listen_describe(answer)
 def member(rank, again=0): return Member("", 100 * rank + again, rank)
 control_channel.report_joining("default", 100 * rank + again)
 if not again: control_channel.report_unblocked("default")
@@ -460,6 +466,25 @@ def test_a_run_without_a_witness_whose_members_have_all_ended_ends(cli: Cli, ran
     assert result.returncode == 74, result.stderr
     assert "blocked for good: " in result.stderr.splitlines()[-1]
     assert "Traceback" not in result.stderr
+
+
+def test_run_waits_for_a_survivor_that_is_stopped(cli: Cli) -> None:
+    """It has not received that those it misses are dead, and goes on as soon as it does."""
+    program = cli.write(
+        AGAIN
+        + BLOCKED
+        + """
+import signal, subprocess
+if rank == 1: os.kill(os.getpid(), 9)
+control_channel.report_blocked("default", [member(1)], "1 of 2 members are no majority")
+subprocess.Popen(["sh", "-c", f"sleep 6; kill -CONT {os.getpid()}"])
+os.kill(os.getpid(), signal.SIGSTOP)
+control_channel.report_unblocked("default")
+print("goes on")
+"""
+    )
+    result = cli.run("-n2", "-q", "--keep-going", "--no-prefix", program)
+    assert (result.returncode, result.stdout) == (0, "goes on\n"), result.stderr
 
 
 def test_run_waits_for_members_that_live(cli: Cli, tmp_path: Path) -> None:
