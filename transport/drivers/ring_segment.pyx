@@ -50,7 +50,7 @@ cdef extern from *:
     uint64_t ring_sleepers_of(ring_member* m) nogil
     uint64_t ring_waiters_of(ring_member* m) nogil
 
-AT_ONCE, LINGER, LAZY = RING_AT_ONCE, RING_LINGER, RING_LAZY
+AT_ONCE, LAZY = RING_AT_ONCE, RING_LAZY
 JOIN, LEAVE, EXPEL = RING_JOIN, RING_LEAVE, RING_EXPEL
 
 Entry = namedtuple("Entry", "slot row kind incarnation messages data", module=__name__)
@@ -297,12 +297,6 @@ cdef class Segment(Futex):
         self.check()
         with nogil:
             ring_wake(&self.member, RING_ANYTHING, 0)
-
-    def alarm_all(self):
-        """Wake all, whatever they sleep on: a member is dead."""
-        self.check()
-        with nogil:
-            ring_alarm_all(&self.member)
 
     def arm_eventfd(self):
         """Ask for the own eventfd to be written at the next news; whether there is news already."""

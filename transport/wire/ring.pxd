@@ -7,7 +7,6 @@ cdef class Ring:
     cdef void** items               # owned; `capacity` of them, a power of two
     cdef Py_ssize_t first, count, capacity
     cdef int put_first(self, object item) except -1
-    cdef object take_last(self)
     cdef list all(self)
     cdef void clear(self) noexcept
     cdef int grow(self) except -1

@@ -5,7 +5,7 @@ ring costs a store. The collector does not look into it, so what goes into one r
 packets, and tuples of these), or leaves it soon: what PACK hands up when the upcalls of an input have returned.
 """
 
-from cpython.ref cimport Py_DECREF, Py_INCREF
+from cpython.ref cimport Py_INCREF
 from libc.stdlib cimport free, malloc
 
 cimport cython
@@ -35,14 +35,6 @@ cdef class Ring:
         self.items[self.first] = <void*>item
         self.count += 1
         return 0
-
-    cdef object take_last(self):
-        """The last item, which is there no longer."""
-        cdef object item
-        self.count -= 1
-        item = <object>self.items[(self.first + self.count) & (self.capacity - 1)]
-        Py_DECREF(item)
-        return item
 
     cdef list all(self):
         """What is there, from the first to the last."""
