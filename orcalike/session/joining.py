@@ -136,9 +136,16 @@ def connect(joining: Joining) -> Group:
     return open_until_exit(joining)
 
 
+def _leave_again(joining: Joining, group: Group) -> None:
+    atexit.unregister(group.close)
+    group._leave(orderly=False)
+
+
+# A handler may raise as this returns: the caller would not have the group, which it could not join again.
+@held_or_undone(_leave_again)
 def open_until_exit(joining: Joining) -> Group:
     """The same on whichever thread."""
-    group = joining._enter()
+    group = joining._join()
     atexit.register(group.close)
     return group
 

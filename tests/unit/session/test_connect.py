@@ -221,6 +221,26 @@ def test_no_call_of_a_group_is_of_use_in_a_forked_child(tmp_path: Path) -> None:
         assert {name for name in found if "a forked child has no group" in found[name]} == {*CALLS}
 
 
+def test_ctrl_c_as_connecting_returns_leaves_the_group(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The program has not got it, and may join it again."""
+    registered: list[Callable[[], None]] = []
+
+    def register(close: Callable[[], None]) -> None:
+        registered.append(close)
+        signal.raise_signal(signal.SIGINT)
+
+    address = f"unix:{tmp_path}/group"
+    with monkeypatch.context() as patch:
+        patch.setattr("orcalike.session.joining.atexit.register", register)
+        with pytest.raises(KeyboardInterrupt):
+            orca.connect(listen=address)
+    group: Any = registered[0]
+    assert repr(group.__self__) == "<Group 'default': left>"
+    orca.connect(listen=address).close()
+
+
 def test_leaving_while_another_thread_waits(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
