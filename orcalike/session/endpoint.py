@@ -81,6 +81,11 @@ class Endpoint:
             return OrcalikeError(
                 f"{error}: join the group that listens there with seeds=, or let the processes meet with at="
             )
+        if self._options.how == "seeds" and not self._options.listen:
+            seed = self.targets(None)[0]
+            return OrcalikeError(
+                f"{error}: without listen= a process listens beside the member that it joins, {seed}"
+            )
         return error
 
     @property

@@ -109,8 +109,7 @@ class Entering:
     def _step_join(self) -> bool:
         """Whether the view is there and complete; asks the next address after trouble."""
         self._step()
-        view = self._session.view
-        return self._session.is_in and view is not None and self._is_complete(view)
+        return self._session.is_in and self._session.why_incomplete() is None
 
     def _step_rejoin(self) -> bool:
         self._step()
@@ -156,12 +155,8 @@ class Entering:
         asked = self._entry.denied is None and self._session.stack.bottom.is_linked()
         return self._session.view is not None or asked
 
-    def _is_complete(self, view: View) -> bool:
-        options, ranks = self._session.options, {member.rank for member in view.replicas}
-        enough = options.size is None or len(ranks) >= options.size
-        return enough and not options.missing(ranks | self._session.all_ended())
-
     def _too_late(self, timeout: float | None) -> JoinFailed:
         session = self._session
         view = session.view if session.is_in else None
-        return self._entry.too_late(timeout, view, *session.way_in())
+        late = session.why_incomplete()
+        return self._entry.too_late(timeout, view, *session.way_in(), late=late)

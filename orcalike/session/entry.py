@@ -180,11 +180,12 @@ class Entry:
         view: View | None,
         donors: tuple[Member, ...],
         reached: Collection[str] = (),
+        late: str | None = None,
     ) -> JoinFailed:
-        """The time is over; `view` is the one that this process is in, if it is in one."""
+        """The time is over; `view` is the one that this process is in, if it is in one; `late`: what that lacks."""
         missing = ""
         if view is not None:
-            missing = f"; in it are {listed(view.replicas)}"
+            missing = f"{f': {late}' if late else ''}; in it are {listed(view.replicas)}"
         elif why := self.why_out(donors, reached):
             missing = f"; {why}"
         if self._last_trouble and self._last_trouble not in missing:

@@ -37,9 +37,13 @@ OVER_HOSTS = (
 def read_keys(key: bytes | str | os.PathLike[str]) -> KeyRing:
     """The keys that `join(key=...)` means: one itself, or what a file holds.
 
-    Raises InsecureConfig if others than this user can read the file, ValueError if it holds
+    Raises TypeError for neither of them, InsecureConfig if others than this user can read the file, ValueError if it holds
     no key, OrcalikeError if it cannot be read.
     """
+    if not isinstance(
+        key, bytes | str | os.PathLike
+    ):  # a number would be taken for an open file, and closed
+        raise TypeError(f"key={key!r}: {KEY_SIZE} bytes, or the path of a file that holds them")
     if isinstance(key, bytes):
         try:
             return KeyRing([key_of(key)])

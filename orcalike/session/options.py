@@ -206,10 +206,11 @@ def make_options(
     _check_types(name=name, at=at, check=check, advertise=advertise, interface=interface)
     _check_arguments(seeds, listen, at, size, resilience, degree, blocked)
     _check_import()
-    name = _checked_name(name or DEFAULT_NAME)
+    name = _checked_name(DEFAULT_NAME if name is None else name)
     launch, world = (None, None) if seeds or listen or at else _find_launch(size)
     addresses = _normal_seeds(seeds)
     listen = normal(listen, names=True) if listen else ""
+    _check_seeds(addresses, listen)
     _check_place(listen or (addresses[0] if addresses else ""), advertise, interface)
     used = [*addresses, listen, launch.listen if launch else ""]
     over_hosts = world is not None and not world.is_on_one_host
@@ -267,6 +268,15 @@ def _alone(options: JoinOptions) -> JoinOptions:
 def _normal_seeds(seeds: str | Sequence[str] | None) -> tuple[str, ...]:
     given = (seeds,) if isinstance(seeds, str) else seeds or ()
     return tuple(normal(address, names=True) for address in given)
+
+
+def _check_seeds(seeds: tuple[str, ...], listen: str) -> None:
+    """Raise ValueError if the only one to ask is this process itself."""
+    if seeds and set(seeds) == {listen}:
+        raise ValueError(
+            f"seeds={listen!r} is where this process listens itself: leave seeds out to make the group, or let the "
+            "processes meet with at="
+        )
 
 
 def _may_be_open(name: str, asked: bool, keys: KeyRing | None, *, over_hosts: bool) -> bool:
@@ -359,13 +369,18 @@ def _check_arguments(
     degree_of(resilience)
     if at and (seeds or listen):
         raise ValueError("at joins or makes a group: give no seeds, and nothing to listen at")
+    for argument, address in (("listen", listen), ("at", at)):
+        if address == "":
+            raise ValueError(
+                f"{argument}='': there is no address in it; leave it out for a group of one"
+            )
     if seeds is not None and not isinstance(seeds, Collection):
         raise TypeError(f"seeds={seeds!r}: an address, or a list of addresses")
     if seeds is not None and not seeds:
         raise ValueError(
             f"seeds={seeds!r}: there is no address in it; leave it out to make a group"
         )
-    if size is not None and not isinstance(size, int):
+    if size is not None and (isinstance(size, bool) or not isinstance(size, int)):
         raise TypeError(f"size={size!r}: a number of members")
     if size is not None and size < 1:
         raise ValueError(f"size={size}: a group has one member at the least")
@@ -373,6 +388,8 @@ def _check_arguments(
 
 def _checked_name(name: str) -> str:
     """The group's name; raises ValueError if it cannot stand in a greeting, or is an address."""
+    if not name:
+        raise ValueError("name='': leave it out for the group of the program")
     if name.startswith(("unix:", "tcp:")):
         raise ValueError(f"name={name!r} is an address: write listen={name!r}, or seeds={name!r}")
     try:

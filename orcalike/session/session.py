@@ -143,16 +143,21 @@ class Session:
 
     def _say_waiting(self, what: str) -> None:
         """Joining, leaving, or a reset has taken long: say what it waits for."""
-        why = self.why_stuck()
-        if why is None and self.is_in and self.view is not None:
-            there = {member.rank for member in self.view.replicas} | self.all_ended()
-            if late := self.options.missing(there):
-                why = f"{'rank' if len(late) == 1 else 'ranks'} {listed(late)} did not join yet"
-            elif self.options.size is not None and len(self.view.replicas) < self.options.size:
-                why = f"{len(self.view.replicas)} of {self.options.size} members are in"
+        why = self.why_stuck() or self.why_incomplete()
         if why is None and not self.is_in:
             why = self.entry.why_out(*self.way_in())
         _log.warning("%s waits: %s", what, why or "the others did not answer yet")
+
+    def why_incomplete(self) -> str | None:
+        """Which members have to come yet before joining is over; None if all are in, or this one is not."""
+        if not self.is_in or self.view is None:
+            return None
+        there = {member.rank for member in self.view.replicas} | self.all_ended()
+        if late := self.options.missing(there):
+            return f"{'rank' if len(late) == 1 else 'ranks'} {listed(late)} did not join yet"
+        if self.options.size is not None and len(self.view.replicas) < self.options.size:
+            return f"{len(self.view.replicas)} of {self.options.size} members are in"
+        return None
 
     def all_ended(self) -> set[int]:
         """The ranks that have ended, by the group's word or the launcher's."""
