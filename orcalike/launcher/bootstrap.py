@@ -77,6 +77,8 @@ def die_with_parent(parent: int) -> None:
 
 def main() -> None:
     """Set the process up by its environment, and run the program of its command line."""
+    # Until the program begins Ctrl-C ends it without a word: there is no traceback to show.
+    interrupt = signal.signal(signal.SIGINT, signal.SIG_DFL)
     line = os.environ.pop("ORCALIKE_TEMPLATE_FD", "")
     code = _be_template(int(line)) if line else None
     die_with_parent(int(os.environ.pop("ORCALIKE_LAUNCHER")))
@@ -90,6 +92,8 @@ def main() -> None:
     os.environ["ORCALIKE_RANK_PID"] = str(os.getpid())  # what it starts is no rank
     own_key()
     _report_exceptions(report)
+    # A shell's background job ignores SIGINT; here it comes from the launcher alone.
+    signal.signal(signal.SIGINT, interrupt if callable(interrupt) else signal.default_int_handler)
     as_module = sys.argv[1] == "-m"
     del sys.argv[: 2 if as_module else 1]
     if as_module:
@@ -232,9 +236,6 @@ def _take_signals() -> None:
     faulthandler.enable()
     signal.signal(signal.SIGUSR1, _on_stacks_wanted)
     faulthandler.register(signal.SIGUSR1, all_threads=True, chain=True)
-    # A shell's background job ignores SIGINT; here it comes from the launcher alone.
-    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
-        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def _on_stacks_wanted(signum: int, frame: FrameType | None) -> None:

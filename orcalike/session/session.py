@@ -220,7 +220,8 @@ class Session:
         return self.exit_reason is not None
 
     def _say_left(self, why: object) -> None:
-        _log.log(self._level, "the group was left without its answer: %s", why)
+        level = self._level if self.view is not None else logging.INFO
+        _log.log(level, "the group was left without its answer: %s", why)
 
     @property
     def _level(self) -> int:

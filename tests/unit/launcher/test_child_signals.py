@@ -106,3 +106,34 @@ def test_a_signal_reaches_the_process_alone() -> None:
         child.signal_alone(signal.SIGKILL)
         take_end(selector, child, noted)
         assert [end.returncode for end in noted.ends] == [-signal.SIGKILL]
+
+
+INTERRUPTED = """
+import os, signal
+from orcalike.launcher import bootstrap
+setattr(bootstrap, {step!r}, lambda *given: signal.raise_signal(signal.SIGINT))
+bootstrap.main()
+"""
+
+
+@pytest.mark.parametrize("step", ["_name_group", "_take_signals", "own_key"])
+def test_ctrl_c_before_the_program_begins_shows_no_traceback(step: str) -> None:
+    """The launcher sends it to ranks that it has only just started."""
+    with open(os.devnull, "wb") as null:
+        descriptor = str(null.fileno())
+        found = subprocess.run(
+            [sys.executable, "-c", INTERRUPTED.format(step=step)],
+            env=os.environ
+            | {
+                "ORCALIKE_LAUNCHER": str(os.getpid()),
+                "ORCALIKE_REAPER_FD": descriptor,
+                "ORCALIKE_REPORT_FD": "2",
+                "ORCALIKE_CONTROL_FD": "2",
+            },
+            pass_fds=[null.fileno()],
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=60,
+        )
+    assert (found.returncode, found.stdout, found.stderr) == (-signal.SIGINT, "", "")

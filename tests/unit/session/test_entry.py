@@ -67,8 +67,9 @@ def test_one_that_has_greeted_is_no_silent_one(reached: list[str], says: str) ->
 
 
 def test_a_process_that_greets_and_lets_no_other_in_was_reached(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
+    """The error says all that there is to say: the group was not joined, so that it is not left without an answer either."""
     address = f"unix:{tmp_path}/other"
     greeting = greet(address, 77)
     with socket.socket(socket.AF_UNIX) as listening:
@@ -103,6 +104,7 @@ def test_a_process_that_greets_and_lets_no_other_in_was_reached(
                 thread.join()
             for sock in accepted:
                 sock.close()
+    assert not [each for each in caplog.records if "was left" in each.getMessage()]
 
 
 SAYS = (
