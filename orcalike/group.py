@@ -403,6 +403,7 @@ class Group:
             self._watch.close()
             self._watch = None
         self._runtime.fail_all(GroupClosed(f"the group {self.name!r} was left"))
+        self._own_calls.end()
         try:
             self._let_go()
         finally:

@@ -27,18 +27,19 @@ class OwnCalls:
     def __init__(self, runtime: Runtime, session: Session) -> None:
         self._runtime = runtime
         self._session = session
+        self._awaited: Invocation[None] | None = None
+        """What a thread that leaves waits for."""
 
     def wait(self) -> None:
         """Wait until what this member has invoked is ordered and applied, if it can be."""
         self._session.report_leaving()
         try:
-            fence: Invocation[None] | None = None
             timer = StuckTimer(self._is_stuck)
             while not timer.expired():
-                if fence is None:
-                    fence = self._fence_within(StuckTimer.STEP)
-                elif self._session.pump.attend(fence, StuckTimer.STEP):
-                    return fence.result()
+                if self._awaited is None:
+                    self._awaited = self._fence_within(StuckTimer.STEP)
+                elif self._session.pump.attend(self._awaited, StuckTimer.STEP):
+                    return self._awaited.result()
             self._say_left_behind()
         except OrcalikeError as error:
             _log.warning("left without an answer: %s", error)
@@ -86,6 +87,12 @@ class OwnCalls:
         why = "it is blocked" if self._session.blocked else "the view has too few members for them"
         name = self._session.options.name
         _log.warning("the group %r was left with calls under way: %s", name, why)
+
+    def end(self) -> None:
+        """The group is left: if that was not waited for, as after Ctrl-C, it needs no line of the log."""
+        fence, self._awaited = self._awaited, None
+        if fence is not None and fence.done():
+            fence.exception()
 
     def withdraw(self) -> None:
         """What still waits for a guard is withdrawn when the member leaves."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import gc
 import logging
+import signal
 import threading
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ import pytest
 
 import orcalike as orca
 from orcalike.session import own_calls
+from orcalike.session.own_calls import OwnCalls
 from tests.lib.shared_classes import Counter
 from tests.lib.time_limits import LIMIT
 
@@ -37,6 +39,32 @@ async def test_what_leaving_waited_for_is_not_reported_as_an_error(
     await asyncio.sleep(0)
     assert reported == []
     assert "left with calls under way: the view has too few members" in caplog.text
+
+
+def test_leaving_that_ctrl_c_ends_says_nothing_of_what_it_waited_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    group = orca.connect(listen=f"unix:{tmp_path}/group", resilience=1)
+    call = group.share.nowait(Counter, "counter")  # a second member is missing
+    is_stuck = OwnCalls._is_stuck
+
+    def interrupt(calls: OwnCalls) -> bool:
+        if calls._awaited is not None:
+            signal.raise_signal(signal.SIGINT)
+        return is_stuck(calls)
+
+    monkeypatch.setattr(OwnCalls, "_is_stuck", interrupt)
+    ended = ""
+    with caplog.at_level(logging.WARNING, "orcalike"):
+        try:
+            group.close()
+        except KeyboardInterrupt:
+            ended = "by Ctrl-C"
+        assert isinstance(call.exception(), orca.GroupClosed)
+        del group  # nothing holds the fence any more that was waited for
+        gc.collect()
+    assert ended == "by Ctrl-C"
+    assert "not asked for" not in caplog.text
 
 
 async def test_an_event_loop_runs_while_hosted_processes_are_ended() -> None:
