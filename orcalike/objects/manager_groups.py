@@ -10,7 +10,6 @@ import contextlib
 import multiprocessing.util
 import os
 import shutil
-import tempfile
 import threading
 from functools import partial
 from typing import Any
@@ -21,6 +20,7 @@ from orcalike.group import Group
 from orcalike.objects.permits import BoundedPermits, Permits
 from orcalike.session.joining import Joining, open_until_exit
 from orcalike.session.options import make_options
+from orcalike.session.private_folder import private_folder
 from orcalike.transport.view import View
 
 JOIN_WITHIN = 60.0
@@ -82,7 +82,7 @@ class Maker(Membership):
     """The process that has made the group: it goes on, however many of the others are lost."""
 
     def __init__(self) -> None:
-        self._folder = tempfile.mkdtemp(prefix="orca", dir="/tmp")  # a short path
+        self._folder = private_folder()
         try:
             group = open_until_exit(
                 Joining(partial(make_options, listen=f"unix:{self._folder}/manager"))

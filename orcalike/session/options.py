@@ -34,6 +34,7 @@ from orcalike.session.keys import (
 )
 from orcalike.session.layers import load_layers
 from orcalike.session.names import hosts_of
+from orcalike.session.private_folder import private_folder
 from orcalike.transport.degree import Resilience, degree_of
 from orcalike.transport.drivers.addresses import normal
 from orcalike.transport.drivers.key_ring import KeyRing
@@ -51,10 +52,6 @@ forked_from: list[str] = []
 FRESHNESS = "1ms"
 FRESHNESS_MAX = 60
 """Seconds for which a member may let others' writes lie."""
-
-PATH_MAX = 60
-"""The longest temporary directory, in bytes, that leaves room for the names of sockets in it."""
-
 
 NAME_BYTES_MAX = 200
 """Bytes of a group's name in UTF-8: it stands in each greeting, and in the name that the kernel shows of its memory."""
@@ -200,7 +197,8 @@ def make_options(
     """The options for the arguments of `join`; raises ValueError if they contradict each other.
 
     Raises TypeError for a value of another type than it has in the signature.
-    Raises JoinFailed while `group.fork` imports the program in a new process.
+    Raises JoinFailed while `group.fork` imports the program in a new process, OrcalikeError if there is no place for the
+    socket of a group of one that may fork.
     Raises InsecureConfig for a TCP address without a key, or without the package that seals.
     """
     _check_types(name=name, at=at, check=check, advertise=advertise, interface=interface)
@@ -325,12 +323,7 @@ def _find_launch(size: int | None) -> tuple[RankEnvironment | None, World | None
 
 def _with_own_socket(options: JoinOptions) -> JoinOptions:
     """For a program that may fork: its group of one listens, and has all that a group of one had."""
-    import tempfile  # not at the top: it takes long, as what it imports
-
-    base = tempfile.gettempdir()
-    private = tempfile.mkdtemp(
-        prefix="orcalike-", dir=base if len(os.fsencode(base)) <= PATH_MAX else "/tmp"
-    )
+    private = private_folder()
     return options.replace(
         how="listen", listen=f"unix:{private}/group", private=private, degree="available"
     )

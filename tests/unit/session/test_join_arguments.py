@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
+import tempfile
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import orcalike as orca
+from orcalike.runtime import registered
 
 
 @pytest.mark.parametrize(
@@ -54,3 +56,13 @@ def test_members_that_did_not_come_in_time_are_counted(tmp_path: Path) -> None:
         orca.JoinFailed, match=r"within 0 s: 1 of 3 members are in; in it are rank 0 \(unix"
     ):
         orca.connect(listen=f"unix:{tmp_path}/group", size=3, timeout=0)
+
+
+def test_a_program_that_may_fork_and_has_no_directory_for_a_socket(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", "/proc/none")
+    monkeypatch.setitem(registered.functions, "tests:work", lambda group: None)
+    for begin in (orca.connect, orca.Manager):
+        with pytest.raises(orca.OrcalikeError, match=r"No such file.*set TMPDIR to a directory"):
+            begin()
