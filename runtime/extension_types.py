@@ -38,6 +38,7 @@ from orcalike.runtime.registered import (
     record_of,
 )
 from orcalike.runtime.replica import replica_of
+from orcalike.transport.drivers.driver import uncounted
 from orcalike.transport.errors import ProtocolError
 from orcalike.transport.wording import counted
 
@@ -103,9 +104,12 @@ _STANDARD_MODULES = frozenset(
 @functools.cache
 def _standard() -> ModuleType:
     """What is known of the types of these modules, imported with the first value that travels."""
-    from orcalike.runtime import standard_types
+    return _load("orcalike.runtime.standard_types")
 
-    return standard_types
+
+def _load(module: str) -> ModuleType:
+    """A module that a value needs, which takes long to import: for the operation it is no work."""
+    return uncounted(importlib.import_module, module)
 
 
 _TAKE_APART: dict[type[Any], Callable[[Any], Form]] = {
@@ -285,7 +289,7 @@ def _read_head(head: bytes, size: int) -> tuple[str, tuple[int, ...]]:
 def _numpy() -> Any:
     """NumPy, imported on demand; whether it is there is this process's own matter."""
     try:
-        return importlib.import_module("numpy")
+        return _load("numpy")
     except Exception as error:
         raise Unreadable(
             f"it has a NumPy array, and numpy cannot be imported here ({error!r}): install it for "

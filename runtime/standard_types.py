@@ -7,7 +7,6 @@ without such values does without them.
 from __future__ import annotations
 
 import functools
-import importlib.resources
 import os
 import zoneinfo
 from collections.abc import Callable
@@ -107,6 +106,8 @@ def _is_known(key: str) -> bool:
 
 @functools.cache
 def _packaged_zones() -> frozenset[str]:
+    import importlib.resources  # it takes longer to import than all of this module
+
     try:
         zones = importlib.resources.files("tzdata").joinpath("zones").read_text("utf-8")
     except (ImportError, OSError):

@@ -1,7 +1,8 @@
 from collections.abc import Callable
-from typing import TypeVarTuple
+from typing import TypeVar, TypeVarTuple
 
 _Given = TypeVarTuple("_Given")
+_R = TypeVar("_R")
 
 class Waitable:
     """Something that a thread can wait for."""
@@ -22,5 +23,6 @@ class Driver:
 
 def clock() -> int: ...
 def worked() -> int: ...
+def uncounted(function: Callable[[*_Given], _R], *args: *_Given) -> _R: ...
 def watch_collections() -> None: ...
 def on_collection(phase: str, info: object) -> None: ...

@@ -46,13 +46,13 @@ cdef extern from *:
     #ifndef RUSAGE_THREAD
     #define RUSAGE_THREAD 1             /* declared for _GNU_SOURCE alone */
     #endif
-    static __thread long long orcalike_collected, orcalike_collects_since;
-    static long long *orcalike_collected_here(void) { return &orcalike_collected; }
+    static __thread long long orcalike_uncounted, orcalike_collects_since;
+    static long long *orcalike_uncounted_here(void) { return &orcalike_uncounted; }
     static long long *orcalike_collects_since_here(void) { return &orcalike_collects_since; }
     """
     enum:
         RUSAGE_THREAD
-    long long* collected_here "orcalike_collected_here"() noexcept nogil
+    long long* uncounted_here "orcalike_uncounted_here"() noexcept nogil
     long long* collects_since_here "orcalike_collects_since_here"() noexcept nogil
 
 
@@ -89,7 +89,7 @@ def on_collection(phase, info):
     if phase == "start":
         collects_since_here()[0] = read_clock(CLOCK_THREAD_CPUTIME_ID)
     elif collects_since_here()[0]:
-        collected_here()[0] += read_clock(CLOCK_THREAD_CPUTIME_ID) - collects_since_here()[0]
+        uncounted_here()[0] += read_clock(CLOCK_THREAD_CPUTIME_ID) - collects_since_here()[0]
         collects_since_here()[0] = 0
 
 
@@ -100,8 +100,17 @@ def watch_collections():
 
 
 def worked():
-    """Processor time that this thread has used, ns, without that of collections."""
-    return read_clock(CLOCK_THREAD_CPUTIME_ID) - collected_here()[0]
+    """Processor time that this thread has used, ns, without what is not counted."""
+    return read_clock(CLOCK_THREAD_CPUTIME_ID) - uncounted_here()[0]
+
+
+def uncounted(function, *args):
+    """Call a function, whose processor time does not count as work of this thread."""
+    cdef int64_t began = worked()
+    try:
+        return function(*args)
+    finally:
+        uncounted_here()[0] += <int64_t>worked() - began
 
 
 def clock():
@@ -227,8 +236,8 @@ cdef class Driver:
         return read_clock(CLOCK_MONOTONIC_COARSE) + TICK >= moment and monotonic() >= moment
 
     cdef int64_t worked(self) noexcept:
-        """Processor time that this thread has used, ns, without that of collections."""
-        return read_clock(CLOCK_THREAD_CPUTIME_ID) - collected_here()[0]
+        """Processor time that this thread has used, ns, without what is not counted: collections, and the loading of modules."""
+        return read_clock(CLOCK_THREAD_CPUTIME_ID) - uncounted_here()[0]
 
     cdef int64_t slept(self) noexcept:
         """Time that has passed without any thread of this process on a processor, ns.

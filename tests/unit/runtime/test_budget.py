@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 import gc
+import importlib
 import logging
+import sys
 from collections.abc import Callable
 from typing import Any, cast
+from uuid import UUID
 
+import numpy
 import pytest
 
 import orcalike as orca
+from orcalike.runtime import extension_types
 from orcalike.runtime.assemble import make_runtime
 from orcalike.runtime.budget import RETURNS_AFTER
+from orcalike.runtime.marshal import Codec
 from orcalike.session.group_calls import Share
 from orcalike.transport.config import StackConfig
 from orcalike.transport.drivers.driver import on_collection, worked
@@ -278,3 +284,26 @@ def test_collections_are_not_counted(monkeypatch: pytest.MonkeyPatch) -> None:
     burnt += sum(i * i for i in range(300_000))
     assert worked() - before > 10 * in_collection
     assert burnt
+
+
+@pytest.mark.parametrize("value", [UUID(int=7), numpy.arange(3)], ids=["standard", "numpy"])
+def test_modules_that_a_value_needs_are_not_counted(
+    monkeypatch: pytest.MonkeyPatch, value: object
+) -> None:
+    burnt = []
+
+    def load(name: str) -> object:
+        burnt.append(sum(i * i for i in range(300_000)))
+        return sys.modules[name]
+
+    codec = Codec(lambda value: None, lambda number: None)
+    data = codec.encode([value], "a value")
+    extension_types._standard.cache_clear()
+    monkeypatch.setattr(importlib, "import_module", load)
+    before = worked()
+    codec.decode(data)
+    in_loading = worked() - before
+    before = worked()
+    load("sys")
+    assert len(burnt) == 2
+    assert worked() - before > 10 * in_loading
