@@ -15,7 +15,7 @@ from cpython.object cimport PyObject
 
 from orcalike.runtime.invocation cimport Invocation
 from orcalike.runtime.invocation_coroutine cimport coroutine_of
-from orcalike.runtime.operation cimport members_of
+from orcalike.runtime.operation cimport members_of, saved_states
 from orcalike.runtime.replica cimport Replica, find
 
 
@@ -94,7 +94,13 @@ cdef class Atomic:
         """Run on objects that are not shared."""
         if self.guard is not None and not self.guard(*placed, **named):
             raise GuardFalse(f"the guard of {self.name} does not hold, and no object is shared")
-        return self.function(*placed, **named)
+        saved = saved_states([*placed, *named.values()]) if self.undo else None
+        try:
+            return self.function(*placed, **named)
+        except Exception:
+            if saved is not None:
+                saved.put_back()
+            raise
 
     @property
     def title(self):

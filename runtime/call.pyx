@@ -16,7 +16,7 @@ from orcalike.runtime.invariants import check_invariants
 from orcalike.runtime.invocation import annotate, complain, withdrawal_error
 from orcalike.runtime.raising import fresh, own
 from orcalike.runtime.replica import dropped
-from orcalike.runtime.state import set_state, state_of
+from orcalike.runtime.undo import SavedStates
 from orcalike.runtime.task import go_on
 
 from orcalike.runtime.audit cimport number_of, passed_over, refusal
@@ -350,12 +350,11 @@ cdef class Call(Task):
             return result
         if not (self.function.undo if self.operation is None else self.operation.traits & UNDO):
             return self.run_once(True)
-        saved = [(replica, state_of(self.runtime.sender.codec, replica)) for replica in self.replicas]
+        saved = SavedStates([(<Replica>replica).object for replica in self.replicas])
         try:
             return self.run_once(False)
         except Exception:
-            for replica, state in saved:
-                set_state(self.runtime.sender.codec, replica, state)
+            saved.put_back()
             raise
 
     cdef object run_once(self, bint stays):

@@ -40,7 +40,8 @@ from orcalike.runtime.replica import (
     replica_of,
 )
 from orcalike.runtime.sender import Sender
-from orcalike.runtime.state import decode_pieces, take_state
+from orcalike.runtime.state import decode_pieces
+from orcalike.runtime.state_hooks import take_state
 from orcalike.runtime.strict import guard_attributes
 from orcalike.runtime.task import empty_queue, go_on, never
 from orcalike.transport.degree import ALL

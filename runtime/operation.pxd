@@ -56,3 +56,4 @@ cdef class BoundOperation:
 
 
 cdef unsigned int members_of(object stable) except? 0xFFFFFFFF
+cdef object saved_states(list objects)

@@ -301,7 +301,22 @@ cdef object invoke(Operation operation, PyObject* const* args, Py_ssize_t count,
 
 cdef object call_function(Operation operation, PyObject* const* args, Py_ssize_t count,
                           PyObject* names):
-    return (<objectcall>operation.call)(<PyObject*>operation.function, args, count, names)
+    """A plain call of an operation; if it has `undo`, one that raises leaves its object as it was."""
+    if not operation.traits & UNDO:
+        return (<objectcall>operation.call)(<PyObject*>operation.function, args, count, names)
+    saved = saved_states([<object>args[0]])
+    try:
+        return (<objectcall>operation.call)(<PyObject*>operation.function, args, count, names)
+    except Exception:
+        saved.put_back()
+        raise
+
+
+cdef object saved_states(list objects):
+    """The states of the objects among these, to be put back."""
+    from orcalike.runtime.undo import SavedStates   # not at the top: it needs msgpack, which takes long to import
+
+    return SavedStates(objects)
 
 
 cdef check_guard(Operation operation, PyObject* const* args, Py_ssize_t count, PyObject* names):

@@ -1,7 +1,7 @@
 """What the state of a shared object is, and how it is set (A44, H76).
 
 It is what the object's `snapshot` gives, or else its attributes. `giving` sends it to joiners, and
-`taking` takes it there; a write with `undo` saves it, and puts it back.
+`taking` takes it there; a write with `undo` saves it, and puts it back (`undo`).
 """
 
 from __future__ import annotations
@@ -12,10 +12,7 @@ from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
 from orcalike.runtime.slots import slots_of
-from orcalike.runtime.stream_decoder import Decoder, decode_whole
-from orcalike.runtime.stream_encoder import encode_whole
-from orcalike.runtime.time_budget import TimeBudget
-from orcalike.transport.drivers.driver import Driver
+from orcalike.runtime.stream_decoder import Decoder
 
 if TYPE_CHECKING:
     from orcalike.runtime.classes import ClassInfo
@@ -44,25 +41,6 @@ def plain_state_of(shared: Any, info: ClassInfo) -> object:
     return _attributes(shared)
 
 
-def give_state(budget: TimeBudget, driver: Driver, replica: Replica) -> object:
-    """What `plain_state` gives; a `snapshot` that does not end is named in the log."""
-    assert replica.info is not None
-    if "snapshot" not in replica.info.hooks:
-        return plain_state(replica)
-    title = f"{replica.info.cls.__name__}.snapshot"
-    return budget.run_hook(driver, replica, title, plain_state, replica)
-
-
-def take_state(budget: TimeBudget, driver: Driver, replica: Replica, state: object) -> None:
-    """What `set_plain_state` does; a `restore` that does not end is named in the log."""
-    assert replica.info is not None
-    if "restore" not in replica.info.hooks:
-        set_plain_state(replica, state)
-        return
-    title = f"{replica.info.cls.__name__}.restore"
-    budget.run_hook(driver, replica, title, set_plain_state, replica, state)
-
-
 def set_plain_state(replica: Replica, state: object) -> None:
     """Make an object's state what `plain_state` gave."""
     assert replica.info is not None
@@ -85,16 +63,6 @@ def set_plain_state_of(shared: Any, info: ClassInfo, state: object) -> None:
 def canonical_state(codec: Codec, replica: Replica) -> bytes:
     """An object's state, encoded in one way only."""
     return codec.encode_canonical(plain_state(replica), replica.name)
-
-
-def state_of(codec: Codec, replica: Replica) -> bytes:
-    """An object's state, encoded. Raises NotSerializable, and what `snapshot` does."""
-    return encode_whole(codec, plain_state(replica), what(replica.name), is_state=True)
-
-
-def set_state(codec: Codec, replica: Replica, encoded: bytes) -> None:
-    """Make an object's state what `state_of` gave."""
-    set_plain_state(replica, decode_whole(codec, encoded, what(replica.name)))
 
 
 def decode_pieces(codec: Codec, pieces: Iterable[bytes], name: str) -> object:

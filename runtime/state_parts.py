@@ -22,7 +22,8 @@ from orcalike.runtime.object_table import ObjectTable
 from orcalike.runtime.operation import Operation
 from orcalike.runtime.replica import UNDECLARED, Replica
 from orcalike.runtime.sender import Sender
-from orcalike.runtime.state import give_state, what
+from orcalike.runtime.state import what
+from orcalike.runtime.state_hooks import give_state
 from orcalike.runtime.stream_encoder import Encoder
 from orcalike.runtime.task import Task, queued_at
 from orcalike.runtime.time_budget import TimeBudget

@@ -22,7 +22,8 @@ from orcalike.runtime.manager import Manager
 from orcalike.runtime.object_table import ObjectTable
 from orcalike.runtime.replica import DROPPED, UNDECLARED, Replica
 from orcalike.runtime.sender import Sender
-from orcalike.runtime.state import take_state, what
+from orcalike.runtime.state import what
+from orcalike.runtime.state_hooks import take_state
 from orcalike.runtime.state_parts import (
     DONE,
     END,

@@ -8,7 +8,7 @@ from collections.abc import Callable
 import pytest
 
 import orcalike as orca
-from orcalike.runtime import giving, state, state_parts
+from orcalike.runtime import giving, state_hooks, state_parts
 from orcalike.runtime.replica import Replica
 from orcalike.runtime.time_budget import TimeBudget
 from orcalike.transport.drivers.driver import Driver
@@ -50,7 +50,7 @@ def test_what_a_pop_up_has_held_up_is_packed_where_the_stack_runs(
     def give_slowly(budget: TimeBudget, driver: Driver, replica: Replica) -> object:
         packs.set()
         goes_on.wait(LIMIT)
-        return state.give_state(budget, driver, replica)
+        return state_hooks.give_state(budget, driver, replica)
 
     def start_thread(function: Callable[[], None]) -> None:
         threads.append(threading.Thread(target=function))
