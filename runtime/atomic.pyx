@@ -1,6 +1,7 @@
 # cython: embedsignature=True, embedsignature.format=clinic
 """Atomic functions: what `@atomic` makes of a function of a module."""
 
+from collections import deque
 from functools import partial
 
 from orcalike.runtime.arguments import positional
@@ -17,6 +18,9 @@ from orcalike.runtime.invocation cimport Invocation
 from orcalike.runtime.invocation_coroutine cimport coroutine_of
 from orcalike.runtime.operation cimport members_of, saved_states
 from orcalike.runtime.replica cimport Replica, find
+
+cdef enum:
+    SEARCHED_MAX = 4        # levels of containers among the arguments that are searched for shared objects
 
 
 cdef class Atomic:
@@ -88,6 +92,9 @@ cdef class Atomic:
                 invokers.append(invoker)
         if len(invokers) > 1:
             raise ValueError(f"{self.name} was given objects of different groups")
+        if not invokers and any(holds_shared(value, SEARCHED_MAX) for value in (*placed, *named.values())):
+            raise ValueError(f"{self.name} was given shared objects inside of an argument: pass each of them as an "
+                             f"argument of its own, as in {self.name}(*objects)")
         return (invokers[0] if invokers else None), placed, named
 
     def run_plain(self, placed, named):
@@ -136,6 +143,15 @@ cdef class Atomic:
 
     def __repr__(self):
         return f"<atomic function {self.__qualname__}>"
+
+
+cdef bint holds_shared(object value, int depth) except -1:
+    """Whether a container holds a shared object, so many levels deep."""
+    if isinstance(value, dict):
+        value = (*value, *value.values())
+    elif not isinstance(value, (list, tuple, set, frozenset, deque)):
+        return False
+    return any(invoker_of(each) is not None or depth > 1 and holds_shared(each, depth - 1) for each in value)
 
 
 cdef object start_in_coroutine(Atomic atomic, tuple args, dict kwargs, object seconds, object stable):

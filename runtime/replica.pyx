@@ -414,8 +414,9 @@ cdef int refuse_nested(object what, bint waits) except -1:
                               "have a thread call it")
     elif running is not NULL:
         name = name_of(what)
-        raise NestedWrite(f"{name} was called from inside an operation of another object: "
-                          "pass the value as an argument, or declare an @atomic function")
+        raise NestedWrite(f"{name} was called from inside an operation of another object, or an atomic function "
+                          "that was not given its object: pass the value as an argument, or declare an "
+                          "@atomic function, which is given each of its objects as an argument of its own")
     return 0
 
 

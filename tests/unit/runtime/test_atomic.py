@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import threading
+from collections import deque
+from collections.abc import Callable
+from typing import Any
 
 import pytest
 
@@ -43,6 +46,41 @@ def test_an_argument_that_cannot_travel_is_named_by_its_place(
 ) -> None:
     with pytest.raises(orca.NotSerializable, match=r"^argument 3 of transfer: .*'object'"):
         transfer(*accounts, object())  # type: ignore[arg-type]
+
+
+@orca.atomic
+def add_to_all(counters: Any, by: int) -> None:
+    for counter in counters:
+        counter.add(by)
+
+
+@orca.atomic
+def add_to_each(*counters: Counter, by: int) -> None:
+    for counter in counters:
+        counter.add(by)
+
+
+@pytest.mark.parametrize("wrap", [list, dict.fromkeys, lambda both: [tuple(both)], deque])
+def test_objects_in_a_container_are_refused(
+    accounts: tuple[Counter, Counter], wrap: Callable[[tuple[Counter, Counter]], Any]
+) -> None:
+    """Each of its calls would have a place of its own in the order."""
+    with pytest.raises(ValueError, match=r"pass each of them .* as in add_to_all\(\*objects\)"):
+        add_to_all(wrap(accounts), 5)
+    add_to_all([Counter(1), Counter(2)], 5)
+    add_to_each(*accounts, by=5)
+    assert [counter.get() for counter in accounts] == [105, 55]
+
+
+@orca.atomic
+def add_to_both(counter: Counter, others: list[Counter]) -> None:
+    for each in (counter, *others):
+        each.add(1)
+
+
+def test_an_object_that_it_was_not_given_is_refused(accounts: tuple[Counter, Counter]) -> None:
+    with pytest.raises(orca.NestedWrite, match=r"Counter\.add .* as an argument of its own"):
+        add_to_both(accounts[0], [accounts[1]])
 
 
 def test_an_exception_leaves_what_was_done(accounts: tuple[Counter, Counter]) -> None:
