@@ -151,6 +151,8 @@ def _remedy(value: object) -> str:
             return f"only a plain {plain.__name__} does: convert it to one"
     if isinstance(value, memoryview):
         return "pass bytes(value)"
+    if hasattr(value, "read"):
+        return "pass what it holds: value.read()"
     if isinstance(value, ItemsView):
         return "pass dict(value)"
     if isinstance(value, (Iterator, KeysView, ValuesView, range)):

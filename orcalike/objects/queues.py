@@ -12,6 +12,7 @@ from orcalike.objects.ownership import give_slot_back, next_attempt, take_slot
 from orcalike.objects.steps import Method, Steps, ask, ask_within
 from orcalike.runtime.durations import Duration, in_seconds
 from orcalike.runtime.operation import post
+from orcalike.transport.wording import counted
 
 T = TypeVar("T")
 
@@ -253,7 +254,7 @@ class Queue(Generic[T]):
         self._taken.pop(member.incarnation, None)
 
     def __repr__(self) -> str:
-        return f"<{type(self).__name__} of {self._size()} items>"
+        return f"<{type(self).__name__} of {counted(self._size(), 'item')}>"
 
 
 @orca.shared

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass
-from typing import Generic, TypeVar, assert_type
+from typing import Generic, Self, TypeVar, assert_type
 
 import orcalike as orca
 from orcalike.objects import Cache, Dict, Queue
@@ -60,6 +60,18 @@ class JobQueue:
     @move.when  # error: arg-type
     def _(self, job: str) -> bool:
         return True
+
+    @orca.write
+    def mark(self, /, *jobs: int, **notes: str) -> JobQueue:
+        return self
+
+    @orca.write  # error: arg-type
+    def note(self, **notes: str) -> None:
+        """One of the notes could be called `self`, says mypy."""
+
+    @orca.write
+    def chained(self) -> Self:
+        return self
 
     @orca.write
     def drop(self, job: int) -> None:
@@ -148,6 +160,9 @@ def threads() -> None:
 
         assert_type(queue.put(1, urgent=True), None)
         assert_type(queue.get(), int | None)
+        assert_type(queue.mark(1, 2, done="yes"), JobQueue)
+        queue.mark(1, done=2)  # error: arg-type
+        queue.chained()  # error: call-overload
         assert_type(queue.get.nowait(), orca.Invocation[int | None])
         assert_type(queue.get.nowait().result(timeout=1.0), int | None)
         assert_type(queue.get.nowait().cancel(), bool)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import socket
 import zoneinfo
 from collections import OrderedDict, defaultdict, deque
@@ -57,6 +58,7 @@ class Registry(dict[str, int]):
         (defaultdict(list, a=object()), r"argument 2 of Queue.put, \[\"a\"\]: "),
         (defaultdict(lambda: 1), r"defaultdict\(list\), or a registered class"),
         (iter([1]), r"pass list\(value\)"),
+        (io.StringIO("text"), r"pass what it holds: value\.read\(\)"),
         (Job.__new__(Job), r"argument 2 of Queue.put: a field is not set"),
         (memoryview(b""), r"pass bytes\(value\)"),
         (msgpack.ExtType(64, b""), r"only a plain tuple does"),
