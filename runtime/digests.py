@@ -213,10 +213,9 @@ class Digests:
 
     # Looking.
 
-    def due(self) -> None:
-        """This is a place at which all members look."""
+    def due(self, seqno: int, index: int, stamp: int) -> None:
+        """This is a place at which all members look: before what the message there does."""
         runtime = self._runtime
-        seqno, index, stamp = runtime.place_of()
         # On a grid, so members that looked at different places look at the same ones again.
         runtime.look_at = stamp - stamp % self._period + self._period if self._period else stamp
         dirty = runtime.dirty
@@ -364,7 +363,7 @@ class Digests:
                 self._compare(place, reported)
         # A report without digests asks for a look: so what was written last is looked at.
         if (self._always or not packed) and self._runtime.sender.failure is None and dirty:
-            self.due()
+            self.due(*self._runtime.place_of())
 
     def _leave_out(self, member: Member, mode: int) -> None:
         """Do not wait for a member's digests in this view, nor compare with what it has reported."""

@@ -139,7 +139,7 @@ cdef class Runtime(Applying):
         if self.sender.receipts is not None:
             self.sender.receipts.note(message.seqno)
         if message.stamp >= self.look_at:
-            self.digests.due()
+            self.digests.due(message.seqno, message.index, message.stamp)
             self.budget.batch_began = self.sender.driver.clock()   # a look is no operation's fault
         return 0
 

@@ -46,7 +46,7 @@ def note_delivery(runtime: Delivering, message: Message) -> None:
     assert runtime.chain is not None
     if runtime.look_always:
         assert runtime.digests is not None
-        runtime.digests.due()
+        runtime.digests.due(message.seqno, message.index, message.stamp)
     source = runtime.member_at(message.source)
     place = f"{message.seqno} {message.index} {source.incarnation} {message.ticket} ".encode()
     runtime.chain = blake2b(runtime.chain + place + message.body, digest_size=16).digest()

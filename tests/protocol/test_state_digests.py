@@ -121,6 +121,21 @@ def test_operations_in_threads_of_their_own_and_a_late_class(stage: Stage) -> No
     assert here(second, "heap").other == 24
 
 
+def test_a_report_that_comes_between_two_packets_is_of_other_places(stage: Stage) -> None:
+    """The look before a packet is at its place, and not once more at the last one's."""
+    first, _, third = stage.participants
+    heap = stage.share(first, Heap, "heap")
+    for _ in range(3):
+        heap.touch.nowait()
+    stage.settle()
+    heap.touch.nowait()
+    assert third.runtime.digests is not None
+    third.runtime.digests.report()  # this member has not got that packet yet
+    stage.settle()
+    report(stage)
+    assert sound(stage)
+
+
 def test_a_class_with_a_snapshot_is_looked_at_where_each_write_is(stage: Stage) -> None:
     first, _, odd = stage.participants
     snapping = stage.share(first, Snapping, "snapping")
