@@ -309,6 +309,8 @@ class LongWaits:
             wanted = counted(receipts.wanted_of(invocation), "member")
             return f"it has run here, and is to be applied by {wanted}"
         if not self._runtime.sender.has_place(invocation):
+            if self._runtime.stack.focus("RING") is not None:
+                return "it has not come here in the order yet, which is in shared memory"
             return f"it has no place in the order yet; {self._runtime.view.sequencer} orders"
         replica = invocation.replica
         if isinstance(replica, Replica) and replica.has(LOCKED | QUEUED):

@@ -6,6 +6,7 @@ import asyncio
 import logging
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -145,3 +146,21 @@ def test_coroutines_that_wait_are_looked_at_without_a_timer_of_their_loop() -> N
                 await waiting
 
     asyncio.run(take_part())
+
+
+def test_a_call_without_a_place_names_no_sequencer_if_there_is_none(
+    tmp_path: Path, order: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stack = f"PACK:XFER:{order}:MBRSHIP:COM:unix"
+    with orca.join(listen=f"unix:{tmp_path}/group", stack=stack) as group:
+        runtime = group._runtime
+        nowhere = SimpleNamespace(receipts=None, has_place=lambda invocation: False)
+        rest = {name: getattr(runtime, name) for name in ("manager", "stack", "view")}
+        waits = LongWaits(runtime)
+        monkeypatch.setattr(waits, "_runtime", SimpleNamespace(sender=nowhere, **rest))
+        invocation = group.share(Lock, "lock").look.nowait()
+        why = waits._why(invocation, set())
+        if order == "RING":
+            assert why == "it has not come here in the order yet, which is in shared memory"
+        else:
+            assert why == f"it has no place in the order yet; {group.me} orders"
