@@ -154,7 +154,7 @@ cdef class Call(Task):
             self.let_wait()
             return WAITS
         if self.waits:
-            (<Replica>self.replicas[0]).invoker.let_go_on(self.source)
+            (<Replica>self.replicas[0]).invoker.let_go_on(self.source, len(self.replicas) > 1)
         if self.waits or self.binds:
             self.end_waiting()
         if progress == KEPT:            # its thread may set the owner only now

@@ -65,7 +65,7 @@ cdef class Invoker:
     cdef int watch_threads(self) except -1
     cdef int post_call(self, object replica, object operation, tuple args) except -1
     cdef object begin_pending(self)
-    cdef int let_go_on(self, object source) except -1
+    cdef int let_go_on(self, object source, bint writes_others) except -1
     cdef int begin_await(self, Invocation invocation) except -1
     cdef int end_await(self, Invocation invocation) except -1
     cpdef bint withdraw(self, Invocation invocation, str why)

@@ -340,8 +340,8 @@ cdef class Invoker:
         """A task is not applied yet: what is to be paid when it is, or None."""
         return None
 
-    cdef int let_go_on(self, object source) except -1:
-        """A call of that member's, by incarnation, waits for its guard no longer."""
+    cdef int let_go_on(self, object source, bint writes_others) except -1:
+        """A call of that member's, by incarnation, waits for its guard no longer; it may write more than the object that let it."""
         return 0
 
     cdef int begin_await(self, Invocation invocation) except -1:

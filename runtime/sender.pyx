@@ -42,8 +42,8 @@ cdef enum:
 
 
 cdef inline uint64_t spares_of(Replica replica) noexcept:
-    """What a write of an object spares, as a message does: an atomic function that it lets run writes others, too."""
-    return 0 if replica.bonds else ~interest_of(replica)
+    """What a write of an object spares, as a message does."""
+    return ~interest_of(replica)
 
 
 @cython.final
@@ -348,13 +348,20 @@ cdef class Sender(UnderWay):
     cdef object begin_pending(self):
         return None if self.receipts is None else self.receipts.begin_pending()
 
-    cdef int let_go_on(self, object source) except -1:
+    cdef int let_go_on(self, object source, bint writes_others) except -1:
+        cdef bint inside = self.driver.is_inside()
         cdef int position
-        if self.order[0] is not NULL and self.runtime.runs_own and self.driver.is_inside():
-            position = self.runtime.view.position(source)
-            if position >= 0:           # below 64, where the order is in memory
-                self.pack.core.due |= <uint64_t>1 << position
-                self.pack.core.schedule(self.pack.core.ear)
+        if self.order[0] is NULL or inside and not self.runtime.runs_own:
+            return 0                    # the member whose write it was says so
+        position = self.runtime.view.position(source)
+        if writes_others:
+            self.pack.core.due = ~<uint64_t>0
+        elif position >= 0:             # below 64, where the order is in memory
+            self.pack.core.due |= <uint64_t>1 << position
+        if inside:
+            self.pack.core.schedule(self.pack.core.ear)
+        else:                           # a thread that has held the object up
+            self.driver.kick_later()
         return 0
 
     cdef int queue_full(self, object replica) except -1:

@@ -44,7 +44,7 @@ cdef class Alarms(Links):
         if old.alarm is not None:
             self.epoll.remove(old.alarm.reader, self.epoll.slots.index(old))
         Links.replace(self, old, new)
-        new.waiting = old.waiting
+        new.waiting = old.waiting + old.patient.count
         self.share_memory(new)
 
     def serve_on(self, loop):
@@ -91,10 +91,11 @@ cdef class Alarms(Links):
         return 0
 
     cdef int end_wait(self, Waitable waitable) noexcept:
-        if waitable.counted_at is not None:
-            waitable.counted_at.patient.add(waitable.interest, -1)
-            waitable.counted_at = None
-        else:
+        cdef Core counted_at = waitable.counted_at
+        waitable.counted_at = None
+        if counted_at is not None:
+            counted_at.patient.add(waitable.interest, -1)
+        if counted_at is None or counted_at not in self.stacks:     # another one has taken its place (`replace`)
             self.count_waiting(-1)
         return 0
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections.abc import Callable, Coroutine, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack
@@ -23,6 +24,10 @@ ANYTHING = 2**64 - 1
 """What a member wants news of that is woken by any."""
 GOOD = 10**18
 """ns: the same for what they do if one is stopped before it has woken them."""
+
+
+LOOKS, MAY_END = threading.Event(), threading.Event()
+"""That `Box.look` runs, and that it may end."""
 
 
 @orca.shared
@@ -52,6 +57,13 @@ class Box:
     @take.when
     def _(self) -> bool:
         return bool(self.numbers)
+
+    @orca.read
+    def look(self) -> int:
+        """Holds the object up at this member until a test lets it end."""
+        LOOKS.set()  # orca: unchecked
+        MAY_END.wait(DEADLINE)  # orca: unchecked
+        return self.notes
 
     @orca.read
     def holds(self, count: int) -> int:
@@ -189,6 +201,21 @@ def test_an_atomic_function_that_waits_lets_others_go_on(bench: Bench) -> None:
     bench.boxes[0].put(7)
     assert not bench.row(2)["wants to be woken"]
     assert (moved.result(DEADLINE), seen.result(DEADLINE)) == (7, 1)
+
+
+def test_a_call_that_is_let_go_on_by_another_thread_is_due(bench: Bench) -> None:
+    """The write comes while a read holds the object up, whose thread lets the write run, and with it the call."""
+    LOOKS.clear(), MAY_END.clear()
+    taken = bench.start(1, bench.boxes[1].take)
+    looked = bench.threads.submit(bench.boxes[0].look)
+    assert LOOKS.wait(DEADLINE)
+    wakes = bench.wakes()
+    bench.boxes[0].put.nowait(7)
+    assert bench.wakes() == wakes
+    MAY_END.set()
+    assert looked.result(DEADLINE) == 0
+    until(lambda: bench.wakes() == wakes + 1, "it is woken")
+    assert taken.result(DEADLINE) == 7
 
 
 def test_writes_that_are_not_waited_for_wake_as_those_that_are(bench: Bench) -> None:
