@@ -24,6 +24,7 @@ from functools import partial
 from typing import Any
 
 import orcalike as orca
+from orcalike.session.joining import Joining
 from tests.campaign.objects import Bank, Counter, Queue, Register
 
 ACCOUNTS, EACH = 8, 100
@@ -213,9 +214,9 @@ def tell_view(view: orca.View) -> None:
     say(view=list(view.identity), members=members)
 
 
-def main() -> None:
-    """What the supervisor starts."""
-    parser = argparse.ArgumentParser(description=__doc__)
+def parser_of_members(description: str | None) -> argparse.ArgumentParser:
+    """What the supervisor passes to each member."""
+    parser = argparse.ArgumentParser(description=description)
     parser.add_argument("--listen", help="make the group, at this address")
     parser.add_argument("--seeds", nargs="*", default=[], help="join through these")
     parser.add_argument("--r", type=int, default=0)
@@ -224,17 +225,26 @@ def main() -> None:
     parser.add_argument("--objects", type=int, default=2)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--stack")
-    options = parser.parse_args()
+    return parser
+
+
+def joining_of(options: argparse.Namespace) -> Joining:
+    """What is to be entered to be a member; a signal shows where all threads are."""
     faulthandler.register(signal.SIGUSR2)
     logging.basicConfig(format="%(asctime)s %(message)s", level=logging.INFO)
-    joining = orca.join(
+    return orca.join(
         listen=options.listen,
         seeds=options.seeds or None,
         resilience=options.r,
         stack=options.stack,
         timeout=30,
     )
-    with joining as group:
+
+
+def main() -> None:
+    """What the supervisor starts."""
+    options = parser_of_members(__doc__).parse_args()
+    with joining_of(options) as group:
         say_joined(group)
         threading.Thread(target=tell_views, args=(group,), daemon=True).start()
         shared = share_all(group, options.objects)

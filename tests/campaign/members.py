@@ -38,6 +38,8 @@ class Settings:
     """`ORCALIKE_FAIL` of the first member."""
     stack: str = ""
     """Of all; without one the order of members on this host is in shared memory."""
+    called: bool = False
+    """Callers write down what they call, in the folder `calls`; else the product keeps its history, in `history`."""
 
 
 class Member(Process):
@@ -47,12 +49,16 @@ class Member(Process):
         super().__init__(command, errors, stdin=subprocess.PIPE, **options)
         self.number = number
         self.incarnation = ""
+        self.joined: list[int] = []
+        """When it said so, in ns of the monotonic clock: once more after each expulsion."""
         self.address = ""
         self.view: tuple[int, ...] = ()
         self.members: list[str] = []
         self.trouble: list[str] = []
         self.stopped = False
         """It writes no more."""
+        self.past_layers: int | None = None
+        """Its writes that went past the layers: known when it has read all that there is in the end."""
 
 
 class Processes:
@@ -73,15 +79,13 @@ class Processes:
         self.seed = seed
         self.members: list[Member] = []
         self._reported = threading.Condition()
+        self._readers: list[threading.Thread] = []
 
     def start(self) -> Member:
         """One more member: the first makes the group, the others join those that are in it."""
         number = len(self.members)
-        environment = os.environ | {
-            "ORCALIKE_HISTORY": str(self.folder / "history"),
-            "PYTHONHASHSEED": "0",
-            "PYTHONPATH": str(ROOT),
-        }
+        environment = os.environ | {"PYTHONHASHSEED": "0", "PYTHONPATH": str(ROOT)}
+        environment.pop("ORCALIKE_HISTORY", None)
         environment.pop("ORCALIKE_FAIL", None)
         seeds = [member.address for member in self.inside()]
         host = self.hosts[number % len(self.hosts)] if self.hosts else None
@@ -94,24 +98,34 @@ class Processes:
                 environment["ORCALIKE_FAIL"] = self.settings.failpoints
         else:
             way = ["--seeds", *seeds]
+        program = "caller_program" if self.settings.called else "member_program"
         options: dict[str, object] = {
             "--r": self.settings.degree,
             "--interval": self.settings.interval,
             "--read-interval": self.settings.read_interval,
             "--objects": self.settings.objects,
-            "--seed": self.seed * 1000 + number,
+            "--seed": self.seed_of(number),
         }
         if self.settings.stack:
             options["--stack"] = self.settings.stack
+        if self.settings.called:
+            options["--calls"] = self.folder / "calls"
+        else:
+            environment["ORCALIKE_HISTORY"] = str(self.folder / "history")
         arguments = [str(part) for option in options.items() for part in option]
-        command = [sys.executable, "-m", "tests.campaign.member_program", *way, *arguments]
+        command = [sys.executable, "-m", f"tests.campaign.{program}", *way, *arguments]
         if host is not None:
             command = host.command(*command)
         errors = self.folder / f"stderr{number}"
         member = Member(number, command, errors, cwd=ROOT, env=environment)
         self.members.append(member)
-        threading.Thread(target=self._take, args=(member,), daemon=True).start()
+        self._readers.append(threading.Thread(target=self._take, args=(member,), daemon=True))
+        self._readers[-1].start()
         return member
+
+    def seed_of(self, number: int) -> int:
+        """What a member draws its random numbers from; its callers are named by it."""
+        return self.seed * 1000 + number
 
     def _take(self, member: Member) -> None:
         assert member.process.stdout
@@ -120,10 +134,13 @@ class Processes:
             with self._reported:
                 if "joined" in facts:
                     member.incarnation, member.address = facts["joined"], facts["address"]
+                    member.joined.append(time.monotonic_ns())
                 elif "view" in facts:
                     member.view, member.members = tuple(facts["view"]), facts["members"]
                 elif "trouble" in facts:
                     member.trouble.append(f"{facts['trouble']}: {facts['text']}")
+                elif "past_layers" in facts:
+                    member.past_layers = facts["past_layers"]
                 member.stopped |= "stopped" in facts
                 self._reported.notify_all()
         member.process.wait()
@@ -178,6 +195,11 @@ class Processes:
             member.write("stop")
         for member in inside:
             self._await(member, "stop", lambda each: each.stopped, within)
+        if self.settings.called:
+            for member in inside:
+                member.write("read")
+            for member in inside:
+                self._await(member, "read", lambda each: each.past_layers is not None, within)
         for member in inside:
             member.write("leave")
             self._await(member, "leave", lambda each: not each.runs, within)
@@ -189,6 +211,10 @@ class Processes:
         self.until(lambda: done(member) or not member.runs, what, within)
 
     def end(self) -> None:
-        """Kill what still runs."""
+        """Kill what still runs; all that was reported has been taken then."""
+        for member in self.members:
+            member.signal(signal.SIGKILL)
+        for reader in self._readers:
+            reader.join()
         for member in self.members:
             member.kill()

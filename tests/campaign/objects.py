@@ -38,6 +38,72 @@ class Counter:
     def get(self) -> int:
         return self.value
 
+    @orca.read
+    def reached(self, least: int) -> int:
+        return self.value
+
+    @reached.when
+    def _(self, least: int) -> bool:
+        return self.value >= least
+
+
+@orca.atomic
+def draw(source: Counter, target: Counter, amount: int) -> tuple[int, int]:
+    """Move some from one to another, once it is there."""
+    return source.add(-amount), target.add(amount)
+
+
+@draw.when
+def _(source: Counter, target: Counter, amount: int) -> bool:
+    return source.get() >= amount
+
+
+@orca.shared
+class Chain:
+    """A number that each write changes in its own way: equal ones have had equal writes, in one order."""
+
+    def __init__(self) -> None:
+        self.count = self.value = 0
+
+    @orca.write
+    def add(self, link: int) -> int:
+        self.count += 1
+        self.value = (self.value * 1_000_003 + link) % (1 << 61)
+        return self.value
+
+    @orca.read
+    def get(self) -> tuple[int, int]:
+        return self.count, self.value
+
+
+@orca.shared
+class Slot:
+    """Room for one item, which is handed over."""
+
+    def __init__(self) -> None:
+        self.item = ""
+
+    @orca.write
+    def put(self, item: str) -> None:
+        self.item = item
+
+    @put.when
+    def _(self, item: str) -> bool:
+        return not self.item
+
+    @orca.write
+    def take(self) -> str:
+        item, self.item = self.item, ""
+        return item
+
+    @take.when
+    def _(self) -> bool:
+        return bool(self.item)
+
+    @orca.read
+    def get(self) -> str:
+        return self.item
+
 
 @orca.shared
 class Queue:
@@ -62,6 +128,10 @@ class Queue:
     def length(self) -> int:
         return len(self.items)
 
+    @orca.read
+    def all(self) -> list[str]:
+        return [*self.items]
+
 
 @orca.shared
 class Bank:
@@ -81,3 +151,7 @@ class Bank:
     @orca.read
     def total(self) -> int:
         return sum(self.balances)
+
+    @orca.read
+    def all(self) -> list[int]:
+        return [*self.balances]

@@ -1,4 +1,4 @@
-"""The bars that real processes answer for: G7 to G9, G11 to G14, G16, G25.
+"""The bars that real processes answer for: G7 to G9, G11 to G14, G16, G25, G43.
 
 G9 cuts connections; partitions that last are the simulator's.
 """
@@ -119,6 +119,14 @@ def measure_fail_over(scale: Scale) -> list[Figure]:
     p50, p99, most = (percentile(it.pauses, part) for _, part in PARTS)
     met = p50 <= 30 and p99 <= 250 and most <= 1_000 and not it.wrong and bool(it.pauses)
     return [Figure("G12", it.shown, met, it.wrong, it.figures)]
+
+
+def measure_called(scale: Scale) -> list[Figure]:
+    """G43: what callers see where no history is kept, which would have no call take the short ways."""
+    faults = ["kill-sequencer", "kill-random", "stop-random-0.5", "stop-random-3", "cut-random"]
+    it = torment(scale.of(40, 200), 43_000, fault=faults, called=True, n=3, r=1, per_run=3)
+    text = f"{it.cycles} faults, {it.acknowledged} calls, {len(it.wrong)} runs wrong"
+    return [Figure("G43", text, not it.wrong, it.wrong)]
 
 
 def measure_checked(scale: Scale) -> list[Figure]:
@@ -248,6 +256,7 @@ BARS = [
     ),
     Bar(("G9",), {"G9": "20 cuts, 0 dual primaries"}, measure_cuts),
     Bar(("G12",), {"G12": "p50 30 ms, p99 250 ms, max 1 s"}, measure_fail_over),
+    Bar(("G43",), {"G43": "40 faults, every call linearizable"}, measure_called),
     Bar(("G14",), {"G14": "0 view changes in 5 min of load"}, measure_false_suspicion),
     Bar(("G16",), {"G16": "n=5: <= 10 ms"}, measure_flush),
     Bar(("G25",), {"G25": "100 changes/min, 2 min, one view in 5 s"}, measure_storm),

@@ -23,18 +23,18 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
 
+from orcalike.history_check.blackbox import NEVER
 from orcalike.history_check.check import Verdict, check_histories
 from orcalike.history_check.records import History, Violation, load
 from tests.campaign.bars import percentile
 from tests.campaign.members import Member, Processes, Settings
-from tests.campaign.models import model_of
+from tests.campaign.models import READS, model_of
+from tests.lib.called import Called, check_calls, load_calls
 from tests.lib.processes import Stuck
 from tests.lib.programs import OVER_SOCKETS
 
 STOPS = (0.5, 1.5, 3.0, 10.0)
 """How long a member is stopped, in multiples of the detection time."""
-
-NEVER = 1 << 62
 
 FAULTS = (
     "none",
@@ -86,7 +86,9 @@ class Run:
             options.objects,
             options.failpoints,
             "" if in_memory else OVER_SOCKETS,
+            options.called,
         )
+        self.in_memory = in_memory
         self.processes = Processes(folder, settings, seed)
         self.folder = folder
         self.strikes: list[Strike] = []
@@ -108,13 +110,48 @@ class Run:
             time.sleep(0.5)  # until the stacks are written
         finally:
             self.processes.end()
+        outcome = self._checked_calls() if self.options.called else self._checked_histories()
+        outcome.verdict.violations += [*stuck, *self._troubles()]
+        return outcome
+
+    def _checked_histories(self) -> Outcome:
+        """What the members' histories show."""
         histories = load(self.folder / "history")
         verdict = check_histories(histories, self.options.r, model_of, self.options.black_box)
-        verdict.violations += stuck
-        verdict.violations += self._troubles()
         if self.options.failpoints and not any(True for h in histories for _ in h.of("fault")):
             verdict.violations.append(Violation("3a", "", "the failpoint was never passed"))
         return Outcome(verdict, pauses(histories, self.strikes), len(self.strikes))
+
+    def _checked_calls(self) -> Outcome:
+        """What the callers have written down, and what the members show in the end."""
+        calls = load_calls(self.folder / "calls")
+        ended = [
+            each.call for made in calls.values() for each in made if each.call.returned != NEVER
+        ]
+        verdict = Verdict(len(self.processes.members), acknowledged=len(ended))
+        fresh = self._is_fresh if self.in_memory else lambda read: read.is_last
+        verdict.violations = check_calls(calls, model_of, READS, fresh)
+        past_layers = [each.past_layers for each in self.processes.members if each.stopped]
+        if None in past_layers:
+            verdict.violations.append(Violation("I28", "", "a member has not read all in the end"))
+        if any(past_layers) != self.in_memory:
+            verdict.violations.append(
+                Violation("H81", "", f"writes past the layers: {past_layers}")
+            )
+        return Outcome(verdict, [], len(self.strikes))
+
+    def _is_fresh(self, read: Called) -> bool:
+        """Whether it shows all that was over before it.
+
+        One of a member that was stopped, and that the others expelled, need not until it has joined again.
+        """
+        began = read.call.invoked
+        seeds = {str(self.processes.seed_of(each.number)): each for each in self.processes.members}
+        joined = seeds[read.process].joined
+        if not any(when > began for when in joined):
+            return True
+        was_in = max((when for when in joined if when <= began), default=0)
+        return not any(was_in < strike.when < began for strike in self.strikes)
 
     def _start(self) -> Member:
         member = self.processes.start()
@@ -224,6 +261,8 @@ def longest_calls(histories: list[History], strikes: list[Strike], fault: str) -
 
 def shown(values: list[float], detection: float) -> str:
     """Pauses, in ms and in multiples of the detection time."""
+    if not values:
+        return "none measured"
     parts = [("p50", 0.5), ("p99", 0.99), ("max", 1.0)]
     figures = [(name, percentile(values, part)) for name, part in parts]
     return ", ".join(f"{name} {ms:.1f} ms = {ms / detection:.2f} D" for name, ms in figures)
@@ -247,6 +286,11 @@ def arguments(given: Sequence[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--detection", type=float, default=500, help="the detection time, in ms")
     parser.add_argument("--black-box", type=int, default=10_000, help="calls for the search")
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument(
+        "--called",
+        action="store_true",
+        help="callers write down what they call, and the product keeps no history: calls take the short ways",
+    )
     options = parser.parse_args(given)
     options.fault = options.fault or ["none"]
     if min(options.cycles, options.per_run, options.n) < 1:
