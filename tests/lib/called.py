@@ -118,8 +118,8 @@ def load_calls(folder: Path) -> dict[str, list[Called]]:
 def _calls_in(path: Path) -> Iterator[tuple[str, Call]]:
     """The calls of one caller, each with its object."""
     begun: dict[int, tuple[str, Call]] = {}
-    for line in path.read_bytes().rstrip(b"\0").split(b"\n"):
-        if b"\0" in line or not line.endswith(b"]"):
+    for line in path.read_bytes().split(b"\n")[:-1]:
+        if b"\0" in line:
             break  # the process was killed as it wrote that
         number, *facts = map(_plain, json.loads(line))
         match facts:
@@ -169,20 +169,18 @@ def _steps_back(name: str, made: list[Called]) -> list[Violation]:
     """I21: what a process calls shows all that its calls have shown that were over by then."""
     found = []
     for process in sorted({each.process for each in made}):
-        calls = [each.call for each in made if each.process == process]
-        calls = [call for call in calls if call.returned != NEVER]
-        over = sorted(calls, key=lambda call: call.returned)
+        shown = [
+            (each.call, each.call.value)
+            for each in made
+            if each.process == process and isinstance(each.call.value, int)
+        ]
+        over = sorted(shown, key=lambda it: it[0].returned)
         most, ended = 0, 0
-        for call in calls:
-            while over[ended].returned < call.invoked:
-                most = max(most, _size_of(over[ended]))
+        for call, value in shown:
+            while over[ended][0].returned < call.invoked:
+                most = max(most, over[ended][1])
                 ended += 1
-            if _size_of(call) < most:
-                what = f"{name!r}: {call.operation} shows {call.value} after {most}"
+            if value < most:
+                what = f"{name!r}: {call.operation} shows {value} after {most}"
                 found.append(Violation("I21", process, what))
     return found
-
-
-def _size_of(call: Call) -> int:
-    assert isinstance(call.value, int), call
-    return call.value
