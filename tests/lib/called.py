@@ -166,7 +166,7 @@ def check_calls(
 
 
 def _steps_back(name: str, made: list[Called]) -> list[Violation]:
-    """I21: what a process calls shows all that its calls have shown that were over by then."""
+    """I22: what a process calls shows all that its calls have shown that were over by then."""
     found = []
     for process in sorted({each.process for each in made}):
         shown = [
@@ -182,5 +182,5 @@ def _steps_back(name: str, made: list[Called]) -> list[Violation]:
                 ended += 1
             if value < most:
                 what = f"{name!r}: {call.operation} shows {value} after {most}"
-                found.append(Violation("I21", process, what))
+                found.append(Violation("I22", process, what))
     return found
