@@ -2,7 +2,7 @@
 
 Writes and their results, object by object: a history is linearizable if each object's is. The search
 takes the operations that may come first one after the other, and goes back when none is left; what
-was tried is remembered as (the set of what was taken, the state), after Lowe.
+was tried is remembered as (the set of what was taken, the state), after Lowe. Those of unknown outcome are taken when no other will do.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class Call:
 
 @dataclass(slots=True)
 class _Event:
-    """An invocation, or a return (`call` -1), in a list that is linked both ways."""
+    """An invocation or a return, in a list that is linked both ways."""
 
     number: int
     is_call: bool
@@ -48,43 +48,54 @@ def linearizable(
     calls: list[Call], model: Model, start: Any, steps: int = STEPS_MAX
 ) -> bool | None:
     """Whether the calls of one object have a linearization; None if the search was given up."""
-    events = _events(calls)
-    returns = {event.number: at for at, event in enumerate(events) if not event.is_call}
-    known = sum(call.returned != NEVER for call in calls)
-    state, taken, done = start, 0, 0
+    events, places = _events(calls)
+    unknown = [number for number in range(len(calls)) if number not in places]
+    unknown.sort(key=lambda number: calls[number].invoked)
+    state, taken, left = start, 0, len(places)
     tried: set[tuple[int, Any]] = set()
-    stack: list[tuple[int, Any]] = []
-    at = events[0].after
-    while done < known:
-        steps -= 1
-        if steps == 0:
-            return None
-        event = events[at]
-        if at != 0 and event.is_call:
-            call = calls[event.number]
-            following = _step(model, state, call)
-            if following is not None:
-                key = (taken | 1 << event.number, following[0])
-                if key not in tried:
-                    tried.add(key)
-                    stack.append((at, state))
-                    state, taken = following[0], key[0]
-                    done += call.returned != NEVER
-                    _lift(events, at, returns)
-                    at = events[0].after
-                    continue
-            at = event.after
-            continue
-        # A return whose call was not taken, or the end: one of those taken must come later.
-        if not stack:
-            return False
-        at, state = stack.pop()
-        event = events[at]
-        taken &= ~(1 << event.number)
-        done -= calls[event.number].returned != NEVER
-        _unlift(events, at, returns)
-        at = event.after
+    stack: list[tuple[Iterator[int], int, Any]] = []
+    candidates = _candidates(calls, events, unknown)
+    while left:
+        for number in candidates:
+            steps -= 1
+            if steps == 0:
+                return None
+            following = None if taken >> number & 1 else _step(model, state, calls[number])
+            if following is None or (key := (taken | 1 << number, following[0])) in tried:
+                continue
+            tried.add(key)
+            stack.append((candidates, number, state))
+            taken, state = key
+            if number in places:
+                left -= 1
+                _lift(events, places[number])
+            candidates = _candidates(calls, events, unknown)
+            break
+        else:  # one of those that were taken must come later
+            if not stack:
+                return False
+            candidates, number, state = stack.pop()
+            taken &= ~(1 << number)
+            if number in places:
+                left += 1
+                _unlift(events, places[number])
     return True
+
+
+def _candidates(calls: list[Call], events: list[_Event], unknown: list[int]) -> Iterator[int]:
+    """The calls that may come next: those that began before any other one has ended.
+
+    Those of unknown outcome come last, taken or not: as they go with any result, each of them would be tried at each place.
+    """
+    at = events[0].after
+    while events[at].is_call:
+        yield events[at].number
+        at = events[at].after
+    end = calls[events[at].number].returned
+    for number in unknown:
+        if calls[number].invoked > end:
+            return
+        yield number
 
 
 def _step(model: Model, state: Any, call: Call) -> tuple[Any, object] | None:
@@ -99,34 +110,38 @@ def _step(model: Model, state: Any, call: Call) -> tuple[Any, object] | None:
     return after, expected
 
 
-def _events(calls: list[Call]) -> list[_Event]:
-    """The events by time, behind a head at 0; at one time invocations come first."""
-    times = [(call.invoked, 0, number) for number, call in enumerate(calls)]
-    times += [(call.returned, 1, n) for n, call in enumerate(calls) if call.returned != NEVER]
+def _events(calls: list[Call]) -> tuple[list[_Event], dict[int, tuple[int, int]]]:
+    """The events of calls that have ended by time, behind a head at 0, and where those of each call are.
+
+    At one time invocations come first.
+    """
+    ended = [(number, call) for number, call in enumerate(calls) if call.returned != NEVER]
+    times = [(call.invoked, 0, number) for number, call in ended]
+    times += [(call.returned, 1, number) for number, call in ended]
     events = [_Event(-1, False, 0, 1)]
+    found: tuple[dict[int, int], dict[int, int]] = {}, {}
     for _, kind, number in sorted(times):
+        found[kind][number] = len(events)
         events.append(_Event(number, kind == 0, len(events) - 1, len(events) + 1))
     events[-1].after = 0
     events[0].before = len(events) - 1
-    return events
+    return events, {number: (found[0][number], found[1][number]) for number, _ in ended}
 
 
-def _lift(events: list[_Event], at: int, returns: dict[int, int]) -> None:
+def _lift(events: list[_Event], place: tuple[int, int]) -> None:
     """Take a call and its return out of the list."""
-    for where in (at, returns.get(events[at].number)):
-        if where is not None:
-            event = events[where]
-            events[event.before].after = event.after
-            events[event.after].before = event.before
+    for where in place:
+        event = events[where]
+        events[event.before].after = event.after
+        events[event.after].before = event.before
 
 
-def _unlift(events: list[_Event], at: int, returns: dict[int, int]) -> None:
+def _unlift(events: list[_Event], place: tuple[int, int]) -> None:
     """Put them back."""
-    for where in (returns.get(events[at].number), at):
-        if where is not None:
-            event = events[where]
-            events[event.before].after = where
-            events[event.after].before = where
+    for where in reversed(place):
+        event = events[where]
+        events[event.before].after = where
+        events[event.after].before = where
 
 
 def calls_by_object(

@@ -425,6 +425,20 @@ def test_ten_thousand_calls_are_searched() -> None:
     assert linearizable(calls, Counter(), 0) is False
 
 
+def test_calls_of_unknown_outcome_are_not_tried_at_each_place() -> None:
+    """Ten of them may come in any order: what a member has under way as it is killed."""
+    calls = [Call(0, NEVER, "swap", (f"lost {number}",)) for number in range(10)]
+    before = ""
+    for number in range(300):
+        if number == 200:
+            before = "lost 7"  # which has run after all
+        calls.append(Call(10 * number + 1, 10 * number + 5, "swap", (str(number),), before))
+        before = str(number)
+    assert linearizable(calls, Register(), "") is True
+    calls.append(Call(4000, 4001, "swap", ("last",), "lost 9"))
+    assert linearizable(calls, Register(), "") is True
+
+
 # Files.
 
 
