@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
@@ -11,9 +12,20 @@ import orcalike as orca
 from orcalike.runtime.call import waiting_calls
 from orcalike.runtime.replica import LOCKED, QUEUED, Replica, replica_of
 from tests.lib.processes import DEADLINE, until
+from tests.lib.programs import OVER_SOCKETS
 
 tested: list[tuple[str, bool]] = []
+meanwhile: list[Callable[[], None]] = []
+"""What another thread does in the midst of a test, or as a result is let go."""
 began, ends = threading.Event(), threading.Event()
+
+
+class Ticket:
+    """A result for which nothing waits."""
+
+    def __del__(self) -> None:
+        if meanwhile:
+            meanwhile.pop()()
 
 
 @orca.shared
@@ -30,6 +42,8 @@ class Door:
         if what.startswith("slow") and not began.is_set():  # orca: unchecked
             began.set()  # orca: unchecked
             ends.wait(DEADLINE)  # orca: unchecked
+        if meanwhile and what == "meanwhile":  # orca: unchecked
+            meanwhile.pop()()  # orca: unchecked
         if what == "fails":
             raise ValueError(what)
         return found
@@ -37,6 +51,15 @@ class Door:
     @orca.write
     def set(self, is_open: bool) -> None:
         self.open = is_open
+
+    @orca.write
+    def open_it(self) -> Ticket:
+        self.open = True
+        return Ticket()
+
+    @orca.read
+    def all(self) -> list[str]:
+        return [*self.passed]
 
     @orca.write
     def go(self, what: str, by: int = 0) -> tuple[str, int]:
@@ -63,6 +86,7 @@ def door(group: orca.Group) -> Door:
 
 def door_of(group: orca.Group) -> Door:
     tested.clear()
+    meanwhile.clear()
     began.clear()
     ends.clear()
     return group.share(Door, "door")
@@ -181,6 +205,53 @@ def test_a_write_that_comes_while_a_read_tests_its_guard_is_served(order: str) -
         assert read.result() == ["slow"]
         write.result(DEADLINE)
         assert tested == [("slow", False), ("slow", True)]
+
+
+@pytest.mark.parametrize("order", ["TOTAL"])  # in shared memory a read waits until all has run
+def test_a_read_that_comes_while_a_write_tests_its_guard_is_served(order: str) -> None:
+    with orca.join(stack=f"PACK:XFER:{order}:MBRSHIP:COM:unix") as group:
+        door = door_of(group)
+        for _ in range(20):  # another thread may take this one's place, which then serves it
+            assert read_meanwhile(door) == []
+
+
+def read_meanwhile(door: Door) -> object:
+    """What a read shows that comes in the midst of the test of a guard which does not hold."""
+    read = comes_meanwhile(door)
+    door.go.nowait("meanwhile")
+    until(lambda: read, "the guard was not tested")
+    until(lambda: read[0].is_over() or is_abandoned(door), "it neither ends nor waits")
+    assert not is_abandoned(door)
+    return read[0].result()
+
+
+def test_a_read_that_comes_as_a_write_ends_shows_what_the_write_has_woken(tmp_path: Path) -> None:
+    """What another member's write returns is let go before calls that wait are tried; the object is not free in between."""
+    listen = f"unix:{tmp_path}/a"
+    with (
+        orca.join(listen=listen, stack=OVER_SOCKETS) as here,
+        orca.join(seeds=listen, stack=OVER_SOCKETS) as there,
+    ):
+        door = door_of(here)
+        waits = door.go.nowait("waits")
+        here.fence()
+        read = comes_meanwhile(door)
+        result = there.find(Door, "door").open_it()
+        assert waits.result(DEADLINE) == ("waits", 0)
+        assert read[0].result() == ["waits"]
+        assert isinstance(result, Ticket)
+
+
+def comes_meanwhile(door: Door) -> list[InThread]:
+    """Have another thread read in the midst of what comes next; its read will be in the list."""
+    reads: list[InThread] = []
+
+    def read() -> None:
+        reads.append(InThread(door.all))
+        until(lambda: reads[0].is_over() or replica_at(door).has(QUEUED), "the read has not come")
+
+    meanwhile.append(read)
+    return reads
 
 
 def test_a_read_is_no_task_because_another_call_waits_there(door: Door) -> None:
