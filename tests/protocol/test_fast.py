@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from functools import partial
-from itertools import permutations
+from itertools import pairwise, permutations
 from typing import cast
 
 import pytest
@@ -56,6 +56,30 @@ def test_a_lone_message_goes_past_the_layers_and_is_what_it_was() -> None:
     for name in "abc":
         assert bodies(network, name) == sent
     assert network["a"].history == network["b"].history == network["c"].history
+
+
+def test_its_memory_is_used_again_and_again() -> None:
+    """The order's slots, and the own lane, which is full of what was written before."""
+    network = group()
+    sent = [b"%d:" % number + b"\xff" * (97 * number % 1500) for number in range(300)]
+    for body in sent:
+        network.cast("b", body)
+    network.cast("a", b"")  # which needs room that the other one has to leave
+    assert went_past(network, "b") == len(sent)
+    assert went_past(network, "a") == 1
+    for name in "abc":
+        assert bodies(network, name) == [*sent, b""]
+
+
+def test_its_time_is_that_at_which_it_was_written() -> None:
+    network = group()
+    for number in range(3):
+        network.now += 1_000
+        network.cast("b", b"%d" % number)
+    assert went_past(network, "b") == 3
+    stamps = network["b"].stamps[-3:]
+    assert [later - earlier for earlier, later in pairwise(stamps)] == [1_000, 1_000]
+    assert network["a"].stamps[-3:] == network["c"].stamps[-3:] == stamps
 
 
 def test_what_is_before_it_in_the_order_comes_first() -> None:

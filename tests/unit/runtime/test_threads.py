@@ -12,7 +12,7 @@ import pytest
 
 import orcalike as orca
 from orcalike.transport.drivers.stolen import StolenTime
-from tests.lib.shared_classes import Counter, Gate, Journal
+from tests.lib.shared_classes import Counter, Gate, Journal, pass_gate
 
 
 class Reader:
@@ -180,6 +180,38 @@ def test_reads_and_writes_from_many_threads(counter: Counter) -> None:
 
 
 # Pop-up threads.
+
+
+@orca.shared
+class Failing:
+    """Its operation takes as long as a test says, and raises then."""
+
+    @orca.write
+    def fail(self, why: str) -> None:
+        pass_gate("slow")  # orca: unchecked
+        raise ValueError(why)
+
+
+def test_what_an_operation_raises_whose_thread_was_relieved_is_raised(
+    group: orca.Group, counter: Counter
+) -> None:
+    slow = group.share(Failing, "slow")
+    errors: list[str] = []
+
+    def fail() -> None:
+        with pytest.raises(ValueError, match="late") as raised:
+            slow.fail("late")
+        errors.append(str(raised.value))
+
+    with Gate("slow") as gate:
+        (thread,) = in_threads(fail)
+        gate.wait_until_reached()
+        assert counter.add.options(timeout=30)(1) == 1  # another thread receives by now
+        gate.open()
+        thread.join(30)
+    assert errors == ["late"]
+    with pytest.raises(ValueError, match="at once"):
+        slow.fail("at once")
 
 
 def test_a_popup_runs_in_a_thread_and_holds_the_mutex(counter: Counter, journal: Journal) -> None:
