@@ -232,6 +232,62 @@ def test_one_that_a_signal_interrupts_while_its_guard_does_not_hold_is_withdrawn
     assert log.add(1) == 1, "it did not run"
 
 
+rings: list[int] = []
+"""As many signals are to come as guards are tested."""
+
+
+@orca.shared
+class Interrupted:
+    """A signal comes in the midst of the test of its guard, which is false until it is unlocked."""
+
+    def __init__(self) -> None:
+        self.open = False
+        self.entered = 0
+
+    @orca.write
+    def unlock(self) -> None:
+        self.open = True
+
+    @orca.write
+    def enter(self) -> None:
+        self.entered += 1
+
+    @enter.when
+    def _(self) -> bool:
+        if rings:  # orca: unchecked
+            rings.pop()  # orca: unchecked
+            signal.raise_signal(signal.SIGUSR2)  # orca: unchecked
+        return self.open
+
+    @orca.read
+    def count(self) -> int:
+        return self.entered
+
+
+def test_one_that_a_signal_interrupts_as_its_guard_is_tested_is_withdrawn(
+    group: orca.Group, order: str
+) -> None:
+    """The handler runs when the call has left its thread, and waits."""
+    guarded = group.share(Interrupted, "guarded")
+
+    def raise_it(number: int, frame: FrameType | None) -> None:
+        raise InterruptedError
+
+    def enter(number: int) -> None:
+        rings.append(number)
+        with pytest.raises(InterruptedError):
+            guarded.enter()
+
+    former = signal.signal(signal.SIGUSR2, raise_it)
+    try:
+        assert some_go_past(group, order, enter)
+    finally:
+        signal.signal(signal.SIGUSR2, former)
+        rings.clear()
+    guarded.unlock()
+    assert guarded.count() == 0
+
+
 def test_a_thread_of_another_member_that_sleeps_is_woken(monkeypatch: pytest.MonkeyPatch) -> None:
     """By the write itself, before it returns."""
     monkeypatch.setenv("ORCALIKE_CHECK", "none")
