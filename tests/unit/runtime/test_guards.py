@@ -254,6 +254,16 @@ def comes_meanwhile(door: Door) -> list[InThread]:
     return reads
 
 
+def test_where_no_write_can_come_a_read_with_a_guard_says_so(group: orca.Group, door: Door) -> None:
+    """Also if its guard holds; one without shows the last state."""
+    door.set(True)
+    assert door.look("is") == ["is"]
+    group._runtime.bar(orca.NotPrimary("the group is blocked"))
+    with pytest.raises(orca.NotPrimary):
+        door.look("was")
+    assert door.all() == []
+
+
 def test_a_read_is_no_task_because_another_call_waits_there(door: Door) -> None:
     """It takes as long as at an object where nothing waits, but for a look."""
     waiting = door.go.nowait("waits")
