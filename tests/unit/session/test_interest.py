@@ -205,7 +205,8 @@ def test_an_atomic_function_that_waits_lets_others_go_on(bench: Bench) -> None:
 
 def test_a_call_that_is_let_go_on_by_another_thread_is_due(bench: Bench) -> None:
     """The write comes while a read holds the object up, whose thread lets the write run, and with it the call."""
-    LOOKS.clear(), MAY_END.clear()
+    LOOKS.clear()
+    MAY_END.clear()
     taken = bench.start(1, bench.boxes[1].take)
     looked = bench.threads.submit(bench.boxes[0].look)
     assert LOOKS.wait(DEADLINE)
