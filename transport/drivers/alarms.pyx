@@ -174,7 +174,7 @@ cdef class Alarms(Links):
             self.look_for(waitable)
             while (not waitable.finished and self.dozer is waitable and stack.futex is futex
                    and not self.stopped and self.now < until and not interrupted()):
-                futex.doze(min(min(until, stack.doze_until) - self.now, self.doze_most))
+                futex.doze(max(min(min(until, stack.doze_until) - self.now, self.doze_most), 0))
                 self.look_for(waitable)
         finally:
             if self.dozer is waitable:

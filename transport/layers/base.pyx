@@ -84,6 +84,7 @@ cdef class Core:
     def __cinit__(self, *args, **kwargs):
         self.out = Outbox()
         self.patient = Interests()
+        self.doze_until = NEVER
         self.beats = self.unleased = ()
         self.departed = ()
 

@@ -28,11 +28,12 @@ cdef class ListeningOrder(FastOrder):
         """Be woken by the next news, or look again soon where there was some."""
         self.core.by_futex = False
         if self.is_out or self.at_fence:
-            self.linger_at = NEVER      # nothing is to come that is for this view
+            self.linger_at = self.core.doze_until = NEVER   # nothing is to come that is for this view
             self.segment.ignore_news()
         elif self.allowed <= 0:         # one that writes goes on itself, as a rule
             self.linger_at = self.core.now + (self.linger if self.shares and not self.core.is_awaited() else 0)
             self.core.lingers = True
+            self.core.doze_until = NEVER
         elif self.core.dozes:
             self.linger_at = NEVER
             self.core.by_futex = True
