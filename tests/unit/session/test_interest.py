@@ -355,8 +355,9 @@ def on_loop(bench: Bench) -> Iterator[OnLoop]:
 def test_on_an_event_loop_one_that_waits_for_nothing_is_not_woken(
     bench: Bench, on_loop: OnLoop
 ) -> None:
+    assert on_loop.group._session.stack.waiting == 0
     on_loop.after_news()
-    assert not any([on_loop.is_woken() for _ in range(10)])
+    assert not any(on_loop.is_woken() for _ in range(10))
 
 
 def test_on_an_event_loop_a_coroutine_is_woken_by_what_can_end_its_wait(
