@@ -29,15 +29,11 @@ if __name__ == "__main__":
         starts = group.share(Queue[int], "starts")
         longest = group.share(Maximum[tuple[int, int]], "longest", (1, 1))
         if group.rank == 0:
-            forks = [  # on the ranks that there are, one after the other
-                group.fork.nowait(work, starts, longest, on=worker % group.size)
-                for worker in range(WORKERS)
-            ]
+            for worker in range(WORKERS):  # on the ranks that there are, one after the other
+                group.fork(work, starts, longest, on=worker % group.size)
             for start in range(END // 2, END, STEP):  # below: the double of each takes longer
                 starts.put(start)
             starts.shutdown()
-            for fork in forks:
-                fork.result()  # a process that starts late finds nothing left to do
         work(group, starts, longest)  # the ranks, too: one that left at once could host no worker
     if group.rank == 0:  # the workers have ended: leaving the group waits for them
         print("{1} takes {0} steps".format(*longest.get()))
