@@ -146,7 +146,7 @@ cdef class Alarms(Links):
             return self.wait_in_role(waitable, until)
         self.begin_wait(waitable)
         try:
-            while not waitable.finished and self.now < until and self.may_doze():
+            while not waitable.finished and self.now < until and waitable.roused is None and self.may_doze():
                 self.doze_for(waitable, until)
             return waitable.finished or self.wait_in_role(waitable, until)
         finally:
@@ -189,7 +189,7 @@ cdef class Alarms(Links):
 
     cdef int look_for(self, Waitable waitable) except -1:
         """Look into the order, for what a thread waits for, which may have turned out to be little meanwhile."""
-        if waitable.waits_for_little and waitable.counted_at is None:
+        if waitable.waits_for_little and waitable.counted_at is None and waitable.roused is not None:    # else it is done
             self.end_wait(waitable)
             self.begin_wait(waitable)
         return self.look_into_order()

@@ -527,8 +527,8 @@ cdef class Pump(Alarms):
         what signals' handlers raise."""
         cdef unsigned long me = this_thread()
         while not waitable.finished:
-            if self.polled or self.outer < 0 or self.stopped:
-                self.kick()
+            if self.polled or self.outer < 0 or self.stopped or waitable.roused is not None:
+                self.kick()             # another thread does it, perhaps for the same
                 if not waitable.finished and not waitable.sleep(until):
                     return False
                 continue
