@@ -116,6 +116,7 @@ cdef class Room:
         """Wait until this member may invoke more: what was refused before, too."""
         cdef Py_ssize_t size = self.refused
         cdef Driver driver = self.sender.driver
+        cdef Waitable waiting = Waitable()
         cdef object me = object()
         self.refused = 0
         if size > SIMPLE_MAX:
@@ -129,7 +130,11 @@ cdef class Room:
                 driver.kick()
                 # Another thread may have made room, or ended the group, before `future` was in the list.
                 if not self.has(size) and self.sender.failure is None:
-                    await future
+                    try:
+                        driver.begin_await(waiting)     # the order is to be looked at, which may bring what is under way
+                        await future
+                    finally:
+                        driver.end_wait(waiting)
         finally:
             self.give_up_claim(me)
 

@@ -159,6 +159,29 @@ def test_a_wait_that_ends_otherwise_counts_no_longer(
     until(lambda: counts(on_loop.group) == (0, 0), "nothing waits")
 
 
+def test_room_is_waited_for_as_outcomes_are(bench: Bench, on_loop: OnLoop) -> None:
+    """A member that has written much is behind what others have written, and none of its own comes back."""
+    heaps = [group.share(Heap, "heap") for group in bench.groups]
+    heap = on_loop.start(lambda: on_loop.group.share.aio(Heap, "heap")).result(DEADLINE)
+
+    def note_much() -> None:
+        for _ in range(100_000):
+            on_loop.box.note.nowait()
+
+    async def fill() -> None:
+        heap.put.nowait(bytes(600))
+        with pytest.raises(orca.WindowFull):
+            note_much()
+        await on_loop.group.drain()
+
+    on_loop.after_news()
+    for each in heaps:
+        for _ in range(3000):
+            each.put(bytes(200))
+    on_loop.start(fill).result(DEADLINE)
+    assert counts(on_loop.group) == (0, 0)
+
+
 def test_two_threads_that_wait_for_one_call_count_no_longer(bench: Bench) -> None:
     call = bench.boxes[1].take.nowait()
     outcomes = [bench.threads.submit(call.result) for _ in range(2)]
