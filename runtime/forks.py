@@ -113,6 +113,7 @@ class Forks:
             if position < 0:
                 raise ForkFailed("the member that was to start the process has left the group")
             self._own[ticket] = invocation, view.members[position]
+            self._runtime.sender.hurry_others()
         if target == self._runtime.incarnation and view.position(member.incarnation) >= 0:
             if self.starter is None:
                 raise ProtocolError("this member starts no processes")
@@ -148,6 +149,8 @@ class Forks:
 
     def withdraw(self, source: int, ticket: int) -> None:
         """A member takes a call back, which may be a request."""
+        if source == self._runtime.incarnation and ticket in self._own:
+            self._runtime.sender.hurry_others()
         if self.starter is not None:
             self.starter.withdraw(source, ticket)
 

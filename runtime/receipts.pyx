@@ -147,6 +147,8 @@ cdef class Receipts(Layer):
             heapify(heap)
         if self.matrix is not None and self.matrix.reached(members) >= seqno:
             self.release(invocation.ticket)     # and not before: what reaches it meanwhile finds it
+        else:
+            self.runtime.sender.hurry_others()
         return 0
 
     cpdef up_stable(self, object matrix):

@@ -364,6 +364,12 @@ cdef class Sender(UnderWay):
             self.driver.kick_later()
         return 0
 
+    def hurry_others(self):
+        """Have all members apply what is in the order, also those in which nothing waits: something here waits for that."""
+        if self.order[0] is not NULL:
+            self.pack.core.due = ~<uint64_t>0
+            self.driver.kick_later()
+
     cdef int queue_full(self, object replica) except -1:
         self.runtime.queue_full(replica)
         return 0

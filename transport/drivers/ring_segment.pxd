@@ -72,6 +72,7 @@ cdef extern from "ring/order.h" nogil:
     void ring_advance(ring_member* m)
     int ring_has_news(const ring_member* m)
     void ring_wake(ring_member* m, uint64_t about, uint64_t due)
+    void ring_wake_all(ring_member* m)
     int ring_arm(ring_member* m, uint64_t interest)
     uint32_t ring_alarm_now(ring_member* m)
     void ring_rest(ring_order* order, unsigned row, uint32_t before, int64_t ns) nogil

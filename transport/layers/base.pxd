@@ -86,7 +86,7 @@ cdef class Core:
     cdef bint dozes                 # one of these threads sleeps on it, or is about to: the `alarm` need not be set
     cdef bint by_futex              # the last input has set that, and not the `alarm`
     cdef int64_t doze_until         # ns: when that thread is to look again; or NEVER
-    cdef uint64_t due               # a bit for each member, by position, a call of which something of this member's has let go on
+    cdef uint64_t due               # a bit for each member, by position, a call of which something of this member's has let go on; all bits: all members are to look, also those that want no news
     cdef public tuple departed      # members that left, whose packets may still come: at -2, -3, ...
     cpdef uint64_t random(self)
     cpdef again(self, Layer layer)

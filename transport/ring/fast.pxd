@@ -3,7 +3,7 @@
 from libc.stdint cimport int64_t, uint64_t
 
 from orcalike.transport.drivers.mapped_order cimport MappedOrder
-from orcalike.transport.drivers.ring_segment cimport RING_ROWS, ring_advance, ring_member, ring_wake
+from orcalike.transport.drivers.ring_segment cimport RING_ROWS, ring_advance, ring_member, ring_wake, ring_wake_all
 from orcalike.transport.ring.holders cimport Holders
 from orcalike.transport.ring.incoming cimport Incoming
 from orcalike.transport.wire.message cimport Message
@@ -57,7 +57,11 @@ cdef class FastOrder(MappedOrder):
 
     cdef inline int wake_others(self) except -1:
         """Wake the members that want news of what was appended here, and those whose calls it has let go on."""
-        ring_wake(&self.segment.member, ~self.spares, self.rows_due() if self.core.due else 0)
+        if self.core.due == ~<uint64_t>0:       # also those that want no news now
+            self.core.due = 0
+            ring_wake_all(&self.segment.member)
+        else:
+            ring_wake(&self.segment.member, ~self.spares, self.rows_due() if self.core.due else 0)
         self.spares = ~<uint64_t>0
         self.appended = False
         return 0

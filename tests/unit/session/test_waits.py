@@ -6,13 +6,15 @@ import asyncio
 import sys
 from collections.abc import Callable, Coroutine
 from concurrent.futures import CancelledError
+from contextlib import ExitStack
+from pathlib import Path
 from typing import Any, cast
 
 import pytest
 
 import orcalike as orca
 from orcalike.objects import Event, Lock, Queue, Topic
-from tests.lib.fresh_members import ANYTHING, Bench, Box, OnLoop, move
+from tests.lib.fresh_members import ANYTHING, LONG, Bench, Box, OnLoop, move
 from tests.lib.processes import DEADLINE, until
 
 
@@ -46,6 +48,11 @@ class Heap:
     @take.when
     def _(self) -> bool:
         return self.count > 0
+
+
+@orca.register
+def nothing(group: orca.Group) -> None:
+    """What a forked process does."""
 
 
 # What a coroutine of the member on a loop waits for, and what another member does that ends it.
@@ -213,3 +220,57 @@ def test_a_thread_whose_wait_another_has_ended_listens_for_the_others(bench: Ben
     for rank in (0, 2):
         bench.threads.submit(bench.groups[rank].barrier)
     assert met.result(DEADLINE) is None
+
+
+class Asked:
+    """A member that starts no process, and so answers nothing."""
+
+    def __init__(self) -> None:
+        self.requests: list[object] = []
+        self.withdrawn: list[int] = []
+
+    def start(self, request: object) -> None:
+        self.requests.append(request)
+
+    def withdraw(self, source: int, ticket: int) -> None:
+        self.withdrawn.append(ticket)
+
+
+def test_a_member_that_is_to_fork_is_woken(bench: Bench) -> None:
+    """Nothing waits in it; and what the caller waits for is its answer."""
+
+    def is_deaf() -> bool:
+        wakes = bench.wakes()
+        bench.others[0].note()
+        return bench.wakes() == wakes
+
+    asked = Asked()
+    bench.groups[2]._runtime.manager.forks.starter = asked  # type: ignore[assignment]
+    until(is_deaf, "no member is woken by news")
+    wakes = bench.wakes()
+    call = bench.groups[0].fork.nowait(nothing, on=2)
+    until(lambda: bench.wakes() > wakes, "they are woken")
+    until(lambda: asked.requests, "it is asked")
+    until(is_deaf, "no member is woken by news")
+    wakes = bench.wakes()
+    assert call.cancel()
+    until(lambda: bench.wakes() > wakes, "they are woken")
+    until(lambda: asked.withdrawn, "it is asked no more")
+
+
+def test_what_others_are_to_have_applied_they_apply_at_once(
+    stack: ExitStack, tmp_path: Path
+) -> None:
+    address, groups = f"unix:{tmp_path / 'first'}", []
+    for rank in range(3):
+        to: Any = {"seeds": address} if rank else {"listen": address}
+        joining = orca.join(
+            **to,
+            stack="PACK:STABLE:XFER:RING:MBRSHIP:COM:unix",
+            freshness=LONG,
+            timeout=DEADLINE,
+        )
+        groups.append(stack.enter_context(joining))
+    boxes = [group.share(Box, "box") for group in groups]
+    for number in range(1, 4):
+        assert boxes[0].note.options(stable=3, timeout=DEADLINE)() == number
