@@ -366,8 +366,12 @@ cdef class Sender(UnderWay):
 
     def hurry_others(self):
         """Have all members apply what is in the order, also those in which nothing waits: something here waits for that."""
-        if self.order[0] is not NULL:
-            self.pack.core.due = ~<uint64_t>0
+        if self.order[0] is NULL or len(self.runtime.view.members) == 1:
+            return
+        self.pack.core.due = ~<uint64_t>0
+        if self.driver.is_inside():
+            self.pack.core.schedule(self.pack.core.ear)
+        else:
             self.driver.kick_later()
 
     cdef int queue_full(self, object replica) except -1:
