@@ -8,6 +8,7 @@ from collections.abc import Iterator
 import pytest
 
 import orcalike as orca
+from tests.lib.processes import until
 from tests.lib.shared_classes import Counter, Gate, Journal, transfer, transfer_when
 
 
@@ -59,7 +60,7 @@ def test_what_runs_in_a_popup_thread_is_not_applied_yet(
         gate.wait_until_reached()
         queued = journal.note.options(stable=1).nowait("after")
         other = counter.add.options(stable=1).nowait()
-        assert counter.get() == 1
+        until(lambda: counter.get() == 1, "it has left, and run")
         assert applied(group) == before
         assert not queued.done()
         assert not other.done()
@@ -131,12 +132,14 @@ def test_so_many_wait_until_others_have_applied_them_and_no_more(
 ) -> None:
     call = counter.add.options(stable=2).nowait
     waiting = [call(1) for _ in range(65_536)]
+    group.fence()  # they have left, and run
     with pytest.raises(orca.TooManyWaiting, match="65536 invocations wait until others"):
         call(1)
     assert counter.get() == 65_536
     for each in waiting[1:]:
         each.cancel()
     last = call(1)
+    group.fence()
     assert counter.get() == 65_537
     assert not last.done()
     receipts = group._runtime.sender.receipts
