@@ -194,9 +194,9 @@ cdef class Invocation(Waitable):
                 self.waiters.append(future)
             none_in_a_row()
             invoker = self.invoker          # which the outcome takes away
-            if invoker is not None:
-                invoker.begin_await(self)
             try:
+                if invoker is not None:
+                    invoker.begin_await(self)
                 # Another thread may have settled it before `future` was among the waiters, and so not have woken it.
                 if self.outcome == UNDER_WAY:
                     yield from future.__await__()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Iterator
 from concurrent.futures import CancelledError
 from contextlib import ExitStack
 from pathlib import Path
@@ -14,6 +14,7 @@ import pytest
 
 import orcalike as orca
 from orcalike.objects import Event, Lock, Queue, Topic
+from orcalike.runtime import registered
 from tests.lib.fresh_members import ANYTHING, LONG, Bench, Box, OnLoop, move
 from tests.lib.processes import DEADLINE, until
 
@@ -50,9 +51,18 @@ class Heap:
         return self.count > 0
 
 
-@orca.register
 def nothing(group: orca.Group) -> None:
     """What a forked process does."""
+
+
+@pytest.fixture
+def may_fork() -> Iterator[None]:
+    """For one test: a process that may fork has other groups, with sockets."""
+    before = dict(registered.functions)
+    orca.register(nothing)
+    yield
+    registered.functions.clear()
+    registered.functions.update(before)
 
 
 # What a coroutine of the member on a loop waits for, and what another member does that ends it.
@@ -239,6 +249,7 @@ class Asked:
         self.withdrawn.append(ticket)
 
 
+@pytest.mark.usefixtures("may_fork")
 def test_a_member_that_is_to_fork_is_woken(bench: Bench) -> None:
     """Nothing waits in it; and what the caller waits for is its answer."""
 
