@@ -1,6 +1,6 @@
 """What each member of a measured group runs; `orcalike run` starts it for the measurements.
 
-    orcalike run -n 3 bench/member.py [--loop] [--idle[=S]] [--resilience=R] [--held]
+    orcalike run -n 3 bench/member.py [--loop] [--idle[=S]] [--resilience=R] [--held] [--freshness=F]
 
 Rank 0 answers each line of its input, `KIND COUNT`, with the seconds that one operation took. What
 all members do at once they learn from a shared object, for which the others wait with a guard; with
@@ -54,7 +54,6 @@ class Desk:
     """The rounds that all members take part in, and when each of them did."""
 
     def __init__(self) -> None:
-        self.value = 0
         self.orders: list[tuple[str, int]] = []
         self.spans: dict[int, list[tuple[float, float]]] = {}
 
@@ -63,11 +62,6 @@ class Desk:
         """The next round."""
         self.spans[len(self.orders)] = []
         self.orders.append((kind, count))
-
-    @orca.write
-    def add(self, n: int) -> None:
-        """A write of the object for which the others wait: it wakes them, and they wait on."""
-        self.value += n
 
     @orca.read
     def order(self, number: int) -> tuple[str, int]:
@@ -155,11 +149,13 @@ def packed(value: object) -> object:
 
 
 def join() -> Joining:
-    """The group, with the degree that the command line asks for."""
-    found = [word.partition("=")[2] for word in sys.argv[1:] if word.startswith("--resilience=")]
-    if not found:
-        return orca.join()
-    return orca.join(resilience="majority" if found[0] == "majority" else int(found[0]))
+    """The group, with the degree and the freshness that the command line asks for."""
+    given = dict(word.partition("=")[::2] for word in sys.argv[1:])
+    degree = given.get("--resilience", "0")
+    return orca.join(
+        resilience="majority" if degree == "majority" else int(degree),
+        freshness=given.get("--freshness", "1ms"),
+    )
 
 
 def answer(seconds: float | list[float]) -> None:
@@ -184,7 +180,7 @@ def wait(shared: Shared, count: int) -> float:
     return (time.monotonic() - began) / count
 
 
-def wait_singly(shared: Shared | Held | Desk, rest: float, count: int) -> float:
+def wait_singly(shared: Shared | Held, rest: float, count: int) -> float:
     """The median of single writes, each after so many seconds in which nothing was done."""
     seconds = []
     for _ in repeat(None, count):
@@ -259,8 +255,6 @@ def direct(desk: Desk, shared: Shared, held: Held | None) -> None:
             answer(wait(shared, count))
         elif kind.startswith("single:"):
             answer(wait_singly(shared, int(kind.removeprefix("single:")) / 1e6, count))
-        elif kind.startswith("woken:"):
-            answer(wait_singly(desk, int(kind.removeprefix("woken:")) / 1e6, count))
         elif kind == "held" and held:
             answer(wait_singly(held, 0.0, count))
         elif kind.startswith("text:"):
