@@ -1,4 +1,4 @@
-"""What those wait for that wait for little: for news of one object, or for what is due to this member alone.
+"""What those wait for that wait for little: for news of one object, or for what is due to this member alone (ADR-29).
 
 Where members wake each other (RING), one in which nothing else is waited for need not be woken by all that others write.
 """

@@ -1,8 +1,8 @@
 # cython: allow_none_for_extension_args=False
-"""What news wakes this member, of the order in memory: RING's part of that.
+"""What news wakes this member, of the order in memory (ADR-29): RING's part of that.
 
-A thread that dozes sleeps on the futex of the order, and else the alarm is set, a pipe in the driver's epoll set. Where nothing waits here,
-or what does waits for little, neither is for all news: after some the member looks again in a while.
+A thread that dozes sleeps on the futex of the order; else the alarm is set, a pipe in the driver's epoll set. If nothing waits here, or only
+calls that wait for little do, neither is for all news: after some the member looks again in a while.
 """
 
 from libc.stdint cimport int64_t, uint64_t
