@@ -22,6 +22,7 @@ import orcalike as orca
 from orcalike.session.joining import Joining
 from tests.campaign.callers import Caller, Objects
 from tests.campaign.member_program import (
+    Membership,
     cut_connections,
     joining_of,
     parser_of_members,
@@ -34,14 +35,12 @@ from tests.lib.called import LAST, CallLog
 THREADS, COROUTINES = 2, 2
 
 
-class Callers:
+class Callers(Membership):
     """All callers of this process, and what they have in common."""
 
     def __init__(self, group: orca.Group, options: argparse.Namespace) -> None:
-        self.group = group
+        super().__init__(group)
         self.options = options
-        self.joining = threading.Lock()
-        self.incarnation = group.me.incarnation
         self.stopped = threading.Event()
         self.objects = self.without_expulsion(lambda: Objects.share(group, options.objects))
 
@@ -53,14 +52,6 @@ class Callers:
                 return step()
             except orca.Expelled:
                 self.rejoin(incarnation)
-
-    def rejoin(self, expelled: int) -> None:
-        """Join again, once for all callers."""
-        with self.joining:
-            if self.incarnation == expelled:
-                self.group.rejoin(timeout=30)
-                self.incarnation = self.group.me.incarnation
-                say_joined(self.group)
 
     def caller(self, number: int, *, blocks: bool) -> Caller:
         """One caller, with a name and a file of its own."""

@@ -66,7 +66,24 @@ class SharedObjects:
         )
 
 
-class Work:
+class Membership:
+    """That of this process in a group, which it joins again if it was expelled."""
+
+    def __init__(self, group: orca.Group) -> None:
+        self.group = group
+        self.incarnation = group.me.incarnation
+        self.joining = threading.Lock()
+
+    def rejoin(self, expelled: int) -> None:
+        """The group has gone on without this member: join again, once for all threads."""
+        with self.joining:
+            if self.incarnation == expelled:
+                self.group.rejoin(timeout=30)
+                self.incarnation = self.group.me.incarnation
+                say_joined(self.group)
+
+
+class Work(Membership):
     """The threads that write and read. `interval` and `read_interval` are the seconds between those of one thread."""
 
     def __init__(
@@ -77,10 +94,8 @@ class Work:
         read_interval: float,
         seed: int,
     ) -> None:
-        self.group = group
+        super().__init__(group)
         self.shared = shared
-        self.incarnation = group.me.incarnation
-        self.joining = threading.Lock()
         self.name = f"{seed}.{group.me.incarnation:x}"
         self.interval, self.read_interval = interval, read_interval
         self.stopped = threading.Event()
@@ -116,14 +131,6 @@ class Work:
         except orca.OrcalikeError as error:
             say(trouble=type(error).__name__, text=str(error))
             self.stopped.set()
-
-    def rejoin(self, expelled: int) -> None:
-        """The group has gone on without this member: join again, once for all threads."""
-        with self.joining:
-            if self.incarnation == expelled:
-                self.group.rejoin(timeout=30)
-                self.incarnation = self.group.me.incarnation
-                say_joined(self.group)
 
     @staticmethod
     def cost(name: str) -> int:
