@@ -2,7 +2,6 @@ from collections import OrderedDict
 
 from orcalike.runtime.replica import Replica
 from orcalike.runtime.sender import Sender
-from orcalike.runtime.task import Task
 from orcalike.runtime.time_budget import TimeBudget
 from orcalike.transport.layers.base import Layer
 from orcalike.transport.view import Member
@@ -20,5 +19,4 @@ class Applying(Layer):
     @property
     def dirty(self) -> OrderedDict[Replica, None]: ...
     def note_ran(self, replica: Replica, bit: int) -> None: ...
-    def submit_last(self, task: Task, replicas: list[Replica]) -> None: ...
     def member_at(self, position: int) -> Member: ...

@@ -233,7 +233,7 @@ cdef class Applying(Layer):
         call.of(self.member_at(message.source), message.ticket, invocation)
         call.departed = message.source < 0
         call.at(message.seqno, message.index, message.stamp)
-        call.replicas = [replica]
+        call.replicas = replica.alone
         return call
 
     cdef int submit_dispatched(self, Task task) except -1:
@@ -244,11 +244,6 @@ cdef class Applying(Layer):
             raise Relieved
         self.submitted = None
         return 0
-
-    def submit_last(self, Task task, list replicas):
-        """The same, of these objects."""
-        task.replicas = replicas
-        self.submit_dispatched(task)
 
     cdef int drop_invocation(self, Message message, str why) except -1:
         """Only what is registered runs (D18)."""

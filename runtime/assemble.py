@@ -6,17 +6,16 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from orcalike.runtime import classes
+from orcalike.runtime.atomic_calls import AtomicCalls
 from orcalike.runtime.budget import Budget
 from orcalike.runtime.digests import ALL, APART, SOME, Digests
 from orcalike.runtime.dispatch import Runtime
-from orcalike.runtime.errors import ObjectDropped, Unreadable
 from orcalike.runtime.finalizers import watch_finalizers
 from orcalike.runtime.giving import Donor
 from orcalike.runtime.long_waits import LongWaits
 from orcalike.runtime.manager import Manager
-from orcalike.runtime.marshal import Codec
 from orcalike.runtime.object_table import ObjectTable
-from orcalike.runtime.replica import dropped, replica_of
+from orcalike.runtime.references import codec_of
 from orcalike.runtime.taking import Taker
 from orcalike.transport.drivers.deferral import OwnThread
 from orcalike.transport.drivers.driver import clock, watch_collections
@@ -57,7 +56,7 @@ def make_runtime(
     it keeps one, in this folder for the group of this name, and the digest too; raises OSError
     if the folder is no good. `seed` is the group's, if this member makes it.
     """
-    runtime = Runtime(stack, _codec, incarnation)
+    runtime = Runtime(stack, codec_of, incarnation)
     if chained or history is not None:
         runtime.chain = b""
     if history is not None:
@@ -66,6 +65,7 @@ def make_runtime(
         runtime.sender.history = Recorder(*history, incarnation, runtime.sender.codec, time)
     runtime.table = ObjectTable(runtime, strict=strict)
     runtime.manager = Manager(runtime, seed)
+    runtime.atomic_calls = AtomicCalls(runtime)
     if shadow:
         from orcalike.runtime.shadow import Shadow  # not at the top: few programs ask for it
 
@@ -87,34 +87,6 @@ def make_runtime(
     runtime.degrees.single = single
     runtime.start_thread = _start_thread
     return runtime
-
-
-def _codec(runtime: Runtime) -> Codec:
-    def reference_of(value: object) -> int | None:
-        replica = replica_of(value)
-        if replica is None or replica.invoker is not runtime.sender:
-            return None
-        number: int = replica.number
-        if number == 0:
-            raise dropped(replica)
-        return number
-
-    def object_of(number: int) -> object:
-        replicas = runtime.replicas
-        replica = replicas[number] if 0 < number < len(replicas) else None
-        if replica is None:
-            ended: object = runtime.table.ended_object(number) if number > 0 else None
-            if ended is None:
-                raise ObjectDropped(f"a reference to object {number}, which does not exist here")
-            return ended
-        if replica.object is None:
-            raise Unreadable(
-                f"{replica.name!r} is referred to, and {replica.class_name} is not declared here, "
-                "or in another version: import its module before joining"
-            )
-        return replica.object
-
-    return Codec(reference_of, object_of)
 
 
 def _start_thread(function: Callable[[], None]) -> None:

@@ -4,7 +4,7 @@
 from collections import deque
 from functools import partial
 
-from orcalike.runtime.arguments import positional
+from orcalike.runtime.arguments import arity, positional
 from orcalike.runtime.durations import seconds_of
 from orcalike.runtime.errors import GuardFalse, WindowFull
 from orcalike.runtime.guards import refuse_guard
@@ -34,6 +34,7 @@ cdef class Atomic:
         self.resilience = resilience
         self.degree = -1 if resilience is None else degree_of(resilience)
         self.name = function.__name__
+        self.required, self.accepts, self.keywords = arity(function, method=False)
 
     def when(self, guard=None, /):
         """Declare the guard, with the function's own parameters; raises DeclarationError as an operation's does."""
@@ -82,20 +83,22 @@ cdef class Atomic:
         """The same function with a time limit, in seconds or as a text, and done when it is k-stable."""
         return BoundAtomic(self, seconds_of(timeout), members_of(stable))
 
-    def place(self, args, kwargs):
+    cdef tuple place(self, tuple args, dict named):
         """(what carries it out or None, positional arguments, keyword-only arguments)."""
-        placed, named = positional(self, args, kwargs)
-        invokers = []
-        for value in (*placed, *named.values()):
-            invoker = invoker_of(value)
-            if invoker is not None and invoker not in invokers:
-                invokers.append(invoker)
-        if len(invokers) > 1:
-            raise ValueError(f"{self.name} was given objects of different groups")
-        if not invokers and any(holds_shared(value, SEARCHED_MAX) for value in (*placed, *named.values())):
+        cdef object invoker = None, found
+        if named or self.keywords or not self.required <= len(args) or 0 <= self.accepts < len(args):
+            args, named = positional(self, args, named)
+        values = (*args, *named.values()) if named else args
+        for value in values:
+            found = invoker_of(value)
+            if found is not None and found is not invoker:
+                if invoker is not None:
+                    raise ValueError(f"{self.name} was given objects of different groups")
+                invoker = found
+        if invoker is None and any([holds_shared(value, SEARCHED_MAX) for value in values]):
             raise ValueError(f"{self.name} was given shared objects inside of an argument: pass each of them as an "
                              f"argument of its own, as in {self.name}(*objects)")
-        return (invokers[0] if invokers else None), placed, named
+        return invoker, args, named
 
     def run_plain(self, placed, named):
         """Run on objects that are not shared."""

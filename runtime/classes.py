@@ -126,6 +126,8 @@ def digest_of(words: list[str], functions: list[FunctionType]) -> bytes:
 _classes: dict[str, ClassInfo] = {}
 _by_class: dict[type[Any], ClassInfo] = {}
 _atomics: dict[str, AtomicInfo] = {}
+lookup_atomic: Callable[[str], AtomicInfo | None] = _atomics.get
+"""The atomic function of a name, or None while it is not declared; each call of one asks for it."""
 _listeners: list[Callable[[ClassInfo | AtomicInfo], None]] = []
 
 
@@ -153,11 +155,6 @@ def lookup(name: str) -> ClassInfo | None:
 def lookup_class(cls: type[Any]) -> ClassInfo | None:
     """What was declared of this very class; a subclass without `@shared` has nothing."""
     return _by_class.get(cls)
-
-
-def lookup_atomic(name: str) -> AtomicInfo | None:
-    """The atomic function of this name, or None while it is not declared."""
-    return _atomics.get(name)
 
 
 def on_declared(listener: Callable[[ClassInfo | AtomicInfo], None]) -> Callable[[], None]:

@@ -3,6 +3,7 @@
 from libc.stdint cimport int64_t, uint64_t
 
 from orcalike.runtime.applying cimport Applying
+from orcalike.runtime.atomic_calls cimport AtomicCalls
 from orcalike.runtime.degrees cimport Degrees
 from orcalike.runtime.group_clock cimport GroupClock
 from orcalike.runtime.replica cimport Replica
@@ -13,6 +14,7 @@ from orcalike.transport.wire.message cimport Message
 cdef class Runtime(Applying):
     cdef readonly Stack stack
     cdef readonly Degrees degrees       # those of the group and its objects, and what the view has
+    cdef public AtomicCalls atomic_calls
     cdef public object manager          # what the group itself does, `manager.Manager`
     cdef public object table            # the objects by name and number, `object_table.ObjectTable`
     cdef public object long_waits       # calls that wait for long, `long_waits.LongWaits`

@@ -3,6 +3,7 @@ from random import Random
 from typing import final
 
 from orcalike.runtime.applying import Applying
+from orcalike.runtime.atomic_calls import AtomicCalls
 from orcalike.runtime.call import Call
 from orcalike.runtime.degrees import Degrees
 from orcalike.runtime.digests import Digests
@@ -24,6 +25,7 @@ from orcalike.transport.view import Member, View
 class Runtime(Applying):
     """The shared objects of one group, as this member has them."""
 
+    atomic_calls: AtomicCalls
     manager: Manager
     table: ObjectTable
     long_waits: LongWaits

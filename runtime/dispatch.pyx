@@ -20,6 +20,7 @@ from orcalike.runtime.state import canonical_state
 from orcalike.transport.stacks import check_above
 
 from orcalike.runtime.applying cimport Applying
+from orcalike.runtime.atomic_calls cimport AtomicCalls
 from orcalike.runtime.call cimport Call
 from orcalike.runtime.degrees cimport Degrees
 from orcalike.runtime.group_clock cimport GroupClock
@@ -37,6 +38,7 @@ from orcalike.transport.wire.message cimport Message
 cdef extern from "Python.h":
     Py_ssize_t PyList_GET_SIZE(PyObject*) noexcept
 
+cdef unsigned int ATOMIC = Code.ATOMIC
 cdef unsigned int DIGESTS = Code.DIGESTS
 
 @cython.final
@@ -89,6 +91,8 @@ cdef class Runtime(Applying):
             p = get_varint(p, stop, &code)
         if p is NULL:
             self.drop_invocation(message, "it is cut short")
+        elif number == 0 and code == ATOMIC << 1:
+            self.atomic_calls.take(message, p, stop, self.taken(message))
         elif number == 0:
             if code >> 1 == DIGESTS:
                 self.dispatched -= 1

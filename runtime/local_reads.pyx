@@ -111,7 +111,7 @@ cdef Invocation begin_read(Invocation invocation, Invoker invoker, object runtim
             "not run and never will"))
         return invocation
     call = new_call(runtime, operation, 0, None, given, named).for_reader(invocation, brief, on_loop)
-    call.replicas = [target]
+    call.replicas = target.alone
     invoker.reads_slow += 1
     hold()
     try:

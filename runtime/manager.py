@@ -7,21 +7,18 @@ at that place (A09). What they leave behind (names, the barrier, the ended ranks
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Protocol
 
-from orcalike.runtime import classes
-from orcalike.runtime.atomic import Atomic
 from orcalike.runtime.call import Call, is_fault
 from orcalike.runtime.changes import Fence, ViewChange, Withdrawal
-from orcalike.runtime.codes import ATOMIC_HEAD, Code, check_fields, ended_ranks
+from orcalike.runtime.codes import Code, check_fields, ended_ranks
 from orcalike.runtime.degrees import Degrees
 from orcalike.runtime.digests import Digests
 from orcalike.runtime.divergence import diverged
 from orcalike.runtime.errors import (
     ClassMismatch,
     ObjectDropped,
-    ReplicaDivergence,
     TooManyWaiting,
     Unreadable,
 )
@@ -33,14 +30,11 @@ from orcalike.runtime.replica import (
     DROPPED,
     LOCKED,
     QUEUED,
-    RAN_ATOMIC,
     UNDECLARED,
     Replica,
-    replica_of,
 )
 from orcalike.runtime.sender import Sender
-from orcalike.runtime.task import Task, bound_together, queued_at
-from orcalike.transport.degree import largest_of
+from orcalike.runtime.task import bound_together, queued_at
 from orcalike.transport.errors import OrcalikeError, ProtocolError
 from orcalike.transport.view import Member, View
 from orcalike.transport.wording import listed
@@ -89,23 +83,6 @@ if TYPE_CHECKING:
         def member_at(self, position: int) -> Member:
             """The member at a position, or one that left."""
 
-        def note_ran(self, replica: Replica, bit: int) -> None:
-            """What is no operation changes an object."""
-
-        def submit_last(self, task: Task, replicas: list[Replica]) -> None:
-            """Submit what the message that is dispatched now is about; nothing else is left to do with it."""
-
-
-def arguments_of(count: int, values: tuple[Any, ...]) -> tuple[tuple[Any, ...], dict[str, Any]]:
-    """The positional arguments of an atomic function, and those by keyword, as a member has sent them."""
-    if 0 <= count <= len(values):
-        match values[count:]:
-            case ():
-                return values, {}
-            case (dict(named),) if all(isinstance(name, str) for name in named):
-                return values[:count], named
-    raise ProtocolError("arguments of an atomic function that no call has")
-
 
 class Manager:
     """Object 0 of one group: its operations, and what belongs to no object."""
@@ -120,8 +97,6 @@ class Manager:
         """The members that the barrier waits for; empty if none has arrived."""
         self.arrived: dict[int, list[int]] = {}
         """The members that have arrived at the barrier, and the tickets of the arrivals: a thread's each."""
-        self._size = 0
-        """Bytes of the operation of the group that runs now."""
         self.stamp = 0
         """The moment of the view at which this member's state begins."""
         self.forks = Forks(runtime)
@@ -135,7 +110,6 @@ class Manager:
             Code.WITHDRAW: self._withdraw,
             Code.FENCE: self._fence,
             Code.BARRIER: self._barrier,
-            Code.ATOMIC: self._atomic,
             Code.ENDED: self._end,
             Code.AVAILABLE: self._lower_degrees,
             Code.IDLE: self._idle,
@@ -151,27 +125,29 @@ class Manager:
         if code == Code.VOID:
             return
         member = self.runtime.member_at(source)
-        self._size = len(raw)
         try:
             operation = self._operations.get(code)
             if operation is None:
                 raise ProtocolError(f"the group has no operation {code}")
             operation(member, ticket, invocation, *self._decode(code, raw))
         except (OrcalikeError, TypeError, MemoryError, RecursionError) as error:
-            if is_fault(error):
-                diverged(self.runtime, "the group", None, error)
-            if invocation is not None:
-                invocation.set_error(error)
-            elif not isinstance(error, ClassMismatch | ObjectDropped):
-                _log.error("operation %d of the group, from %s, failed: %s", code, member, error)
+            self.failed(code, member, invocation, error)
+
+    def failed(
+        self, code: int, member: Member, invocation: Invocation[Any] | None, error: Exception
+    ) -> None:
+        """One of the group's own operations has raised this."""
+        if is_fault(error):
+            diverged(self.runtime, "the group", None, error)
+        if invocation is not None:
+            invocation.set_error(error)
+        elif not isinstance(error, ClassMismatch | ObjectDropped):
+            _log.error("operation %d of the group, from %s, failed: %s", code, member, error)
 
     def _decode(self, code: int, raw: bytes) -> list[Any]:
         try:
             values: list[Any] = self.runtime.sender.codec.decode(raw)
         except Unreadable as error:
-            if code == Code.ATOMIC and error.argument > ATOMIC_HEAD:
-                error.argument -= ATOMIC_HEAD
-                raise error.of(f"atomic {error.values[0]}") from None
             raise error.of(f"{Code(code).name.lower()} of the group") from None
         check_fields(code, values)
         return values
@@ -323,69 +299,6 @@ class Manager:
     ) -> None:
         self.ended |= ended_ranks(ranks)
         self.runtime.events.ended(self.ended)
-
-    # Atomic functions.
-
-    def invoke_atomic(
-        self,
-        atomic: Atomic[..., Any],
-        args: Sequence[object],
-        named: dict[str, object],
-        wanted: int,
-        awaited: bool,
-        leaves: bool,
-    ) -> Invocation[Any]:
-        """Invoke an atomic function; returns the invocation. `awaited`, `leaves`: as of `Sender.invoke_group`."""
-        info = atomic.info
-        assert info is not None
-        what = (info.name, info.digest, len(args), *args, *([named] if named else []))
-        degree = self._degree_of_atomic(atomic, self.objects_among((*args, *named.values())))
-        invocation: Invocation[Any] = self.runtime.sender.invoke_group(
-            Code.ATOMIC, what, atomic.name, wanted, degree, awaited, leaves
-        )
-        return invocation
-
-    def _degree_of_atomic(self, atomic: Atomic[..., Any], replicas: Iterable[Replica]) -> int:
-        """The largest of its own and of its objects' classes'."""
-        group = self.runtime.degrees.group
-        degrees = [replica.info.degree for replica in replicas if replica.info is not None]
-        if atomic.degree >= 0 or not degrees:
-            degrees.append(atomic.degree)
-        known = [group if degree < 0 else degree for degree in degrees]
-        return largest_of(known, len(self.runtime.view.members))
-
-    def _atomic(
-        self,
-        member: Member,
-        ticket: int,
-        invocation: Invocation[Any] | None,
-        name: str,
-        digest: bytes,
-        count: int,
-        *values: Any,
-    ) -> None:
-        args, named = arguments_of(count, values)
-        info = classes.lookup_atomic(name)
-        if info is None or info.digest != digest:
-            raise ReplicaDivergence(
-                f"atomic {name} is not declared here, or in another version: declare it in a "
-                "module that all members import before they join"
-            )
-        call = Call(self.runtime, info.atomic, 0, None, tuple(args), named)
-        call.of(member, ticket, invocation).at(*self.runtime.place_of())
-        call.sized(self._size)
-        call.departed = self.runtime.view.position(member.incarnation) < 0
-        replicas = self.objects_among((*args, *named.values()))
-        if not replicas:
-            raise ProtocolError(f"atomic {name} of no object")
-        for replica in replicas:
-            self.runtime.note_ran(replica, RAN_ATOMIC)
-        self.runtime.submit_last(call.bind(replicas), replicas)
-
-    def objects_among(self, values: Iterable[object]) -> list[Replica]:
-        """The replicas of the shared objects among some arguments, each once."""
-        found = [replica_of(value) for value in values]
-        return [replica for replica in dict.fromkeys(found) if replica is not None]
 
     # The change of view.
 

@@ -9,6 +9,7 @@ cdef class Codec:
     cdef object packer                  # a Packer that no call is using, or None
 
     cdef bytes encode_slow(self, tuple values, str what, int head=*)
+    cdef unsigned char* put_known(self, unsigned char* p, unsigned char* stop, tuple values) except? NULL
     cdef list decode_slow(self, const unsigned char* data, Py_ssize_t size)
 
 

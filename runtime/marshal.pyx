@@ -46,6 +46,7 @@ from orcalike.runtime.plain cimport (
     get_value_at,
     load,
     operand_size,
+    put,
 )
 from orcalike.transport.wire.read_buffer cimport ReadBuffer
 
@@ -63,6 +64,7 @@ cdef object rebuild = extension_types.rebuild
 cdef object place = extension_types.place
 
 cdef enum:
+    FIXEXT = 0xD4   # msgpack's extension type with a payload of one byte; the next one has two
     PATH_MAX = 8    # the steps of a path that an error shows
     NAME_MAX = 40   # the characters of a key in it
 
@@ -161,11 +163,30 @@ cdef class Codec:
 
     cdef bytes encode_slow(self, tuple values, str what, int head=0):
         """`encode`, for the hot path where `put` gave up on one of `values`; its arguments come behind so many."""
-        cdef list parts = [
-            encode_named(self, value, f"argument {number} of {what}", False, self.max_depth)
-            for number, value in enumerate(values, 1 - head)
-        ]
-        return within_limit(self, b"".join(parts), f"the arguments of {what}")
+        cdef list parts = []
+        cdef bytes data
+        for number, value in enumerate(values, 1 - head):
+            data = encode_plain(value, self.max_depth)
+            if data is None:
+                data = encode_reference(self, value)
+            if data is None:            # only then its name is made
+                data = encode_named(self, value, f"argument {number} of {what}", False, self.max_depth)
+            parts.append(data)
+        data = b"".join(parts)
+        return data if len(data) <= self.max_bytes else within_limit(self, data, f"the arguments of {what}")
+
+    cdef unsigned char* put_known(self, unsigned char* p, unsigned char* stop, tuple values) except? NULL:
+        """Write values that are plain, or shared objects, behind each other; where they end. NULL if there is another one, or no room."""
+        cdef unsigned char* after
+        for value in values:
+            after = put(p, stop, <PyObject*>value)
+            if after is NULL:
+                reference = self.reference_of(value)
+                after = NULL if reference is None else put_reference(p, stop, reference)
+            if after is NULL:
+                return NULL
+            p = after
+        return p
 
     cdef list decode_slow(self, const unsigned char* data, Py_ssize_t size):
         """`decode`, for the hot path where `get` gave up on one of the values in `data`."""
@@ -221,6 +242,32 @@ cdef class Codec:
         if code == REFERENCE:
             return self.object_of(int.from_bytes(payload, "big"))
         return revive(code, payload)
+
+
+cdef unsigned char* put_reference(unsigned char* p, unsigned char* stop, uint64_t number) noexcept:
+    """Write what stands for a shared object, as the library does; NULL if it takes more than two bytes, or there is no room."""
+    cdef int size = 1 if number <= 0xFF else 2
+    if number > 0xFFFF or stop - p < size + 2:
+        return NULL
+    p[0] = <unsigned char>(FIXEXT + size - 1)
+    p[1] = <unsigned char>REFERENCE
+    p[2] = <unsigned char>(number >> 8)
+    p[1 + size] = <unsigned char>number
+    return p + size + 2
+
+
+cdef bytes encode_reference(Codec codec, object value):
+    """The same as bytes; None for what is no shared object, too."""
+    cdef unsigned char data[4]
+    cdef unsigned char* stop
+    reference = codec.reference_of(value)
+    stop = NULL if reference is None else put_reference(data, data + 4, reference)
+    return None if stop is NULL else data[:stop - data]
+
+
+cdef inline bint is_short_reference(const unsigned char* p) noexcept:
+    """Whether a value that is there, whole, is what `put_reference` writes."""
+    return FIXEXT <= p[0] <= FIXEXT + 1 and p[1] == REFERENCE
 
 
 cdef bytes encode_named(Codec codec, object value, str what, bint canonical, int depth):
@@ -361,6 +408,8 @@ cdef object flatten_other(Codec codec, object value, int room, bint canonical):
 cdef object unpack(Codec codec, const unsigned char* data, Py_ssize_t size):
     """The value in `data`, whose structure `skip` has found right."""
     try:
+        if is_short_reference(data):
+            return codec.object_of(load(data + 2, size - 2))
         # All max_*_len are the size of the data where none is given.
         return unpackb(
             PyMemoryView_FromMemory(<char*>data, size, PyBUF_READ),

@@ -54,6 +54,7 @@ cdef class Replica:
     cdef public object arguments    # of its creation, encoded; None when it is made
     cdef readonly bytes arguments_digest
     cdef readonly int least         # smallest degree above 0 that its class gives a write; 0 for none
+    cdef readonly int degree        # of its class's own; -1 where it is the group's
     cdef list operations            # by index
     cdef object queue               # deque of tasks: the lock queue
     cdef Py_ssize_t queue_bytes     # of the arguments of what is in it
@@ -67,6 +68,7 @@ cdef class Replica:
     cdef public object pending      # its creation, or its state, that waits for its class
     # A `Task`, whose module cimports this one: what holds the mutex, where it has its own place in the order.
     cdef object task
+    cdef readonly list alone        # this one, for a task that needs no other
     cdef object remains             # of an object that is the program's alone: a weak reference
     cdef bint changed               # a write has run since the waiting list was tried
     cdef public dict slow           # operation's name -> `account.Account`; None if none was slow

@@ -199,6 +199,8 @@ cdef class Replica:
         self.waiting = {}
         self.readers = {}
         self.bonds = {}
+        self.alone = [self]
+        self.degree = -1
 
     def __init__(self, Invoker invoker, int number, str name, str class_name, bytes digest,
                  arguments, bytes arguments_digest, int least):
@@ -215,6 +217,7 @@ cdef class Replica:
         """Give the replica its object, of a class that is declared here."""
         self.object = object
         self.info = info
+        self.degree = info.degree
         self.operations = list(info.operations)
         bind(self)
 

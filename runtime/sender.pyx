@@ -252,6 +252,9 @@ cdef class Sender(UnderWay):
         Its thread runs what comes before then, which may not end: one that waits with a limit does not have the message leave
         here (`leaves`), but another thread, as it waits. Its degree is the group's where none is given.
         """
+        cdef unsigned char known[FAST_MAX]
+        cdef unsigned char* stop
+        cdef bytes body
         cdef Invocation invocation
         cdef bint inside, fast = False
         self.check(None)
@@ -262,7 +265,9 @@ cdef class Sender(UnderWay):
             degree = self.degrees.for_call(what, degree)
         if wanted:
             self.check_stable(what, wanted)
-        body = self.codec.encode_slow(args, what, ATOMIC_HEAD if code == Code.ATOMIC else 0)
+        stop = self.codec.put_known(known, known + FAST_MAX, args)
+        body = (known[:stop - known] if stop is not NULL
+                else self.codec.encode_slow(args, what, ATOMIC_HEAD if code == Code.ATOMIC else 0))
         if not self.room.has(len(body)):
             self.room.wait(len(body))
             self.check(None)
@@ -279,13 +284,13 @@ cdef class Sender(UnderWay):
             finally:
                 if inside:
                     self.leave_core(invocation, fast, False)
-        if leaves:
+        if leaves and not fast:
             let_leave(self, awaited)
         return invocation
 
     def invoke_atomic(self, atomic, args, named, wanted=0, awaited=False):
         """Invoke an atomic function; returns the invocation."""
-        return self.runtime.manager.invoke_atomic(atomic, args, named, wanted, awaited, True)
+        return self.runtime.atomic_calls.invoke(atomic, args, named, wanted, awaited, True)
 
     def call_atomic(self, atomic, args, named, timeout, wanted=0):
         """Invoke an atomic function, and wait for the outcome; `timeout` in seconds."""
@@ -295,7 +300,7 @@ cdef class Sender(UnderWay):
         until = self.room.limit(self.driver, nanoseconds(timeout))
         hold()
         try:
-            invocation = self.runtime.manager.invoke_atomic(atomic, args, named, wanted, until == NEVER, until == NEVER)
+            invocation = self.runtime.atomic_calls.invoke(atomic, args, named, wanted, until == NEVER, until == NEVER)
             self.room.limit(self.driver, NEVER)     # before a handler calls something, while this waits
             until = NEVER if until == NEVER else max(0, until - self.driver.clock())
             outcome = self.await_outcome(invocation, until, True)

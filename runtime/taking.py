@@ -14,6 +14,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Protocol
 
 from orcalike.runtime import classes
+from orcalike.runtime.atomic_calls import replicas_among
 from orcalike.runtime.call import Call
 from orcalike.runtime.changes import unpack_change
 from orcalike.runtime.digests import Digests
@@ -423,4 +424,4 @@ class Taker:
         except Unreadable as error:
             raise error.of(f"atomic {name}") from None
         call = Call(self.runtime, info.atomic, 0, None, tuple(args), named)
-        return call.bind(self.runtime.manager.objects_among((*args, *named.values())))
+        return call.bind(replicas_among(tuple(args), named))

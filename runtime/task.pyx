@@ -241,7 +241,7 @@ def go_on(Replica replica):
 cdef int wake_waiting(Task task, Replica replica) except -1:
     """A write of an object has run without a task, and its mutex is held: `task` tries the
     calls that wait there, and lets it go."""
-    task.replicas = task.held = [replica]
+    task.replicas = task.held = replica.alone
     replica.changed = True
     return finish(task)
 

@@ -14,10 +14,10 @@ from orcalike.transport.drivers.driver import Driver
 from orcalike.transport.view import View
 
 @type_check_only
-class Grouped(Protocol):
-    """What the group itself does, as far as the sender takes it."""
+class Joint(Protocol):
+    """What calls atomic functions, as far as the sender takes it."""
 
-    def invoke_atomic(
+    def invoke(
         self,
         atomic: Atomic[..., Any],
         args: tuple[Any, ...],
@@ -26,6 +26,11 @@ class Grouped(Protocol):
         awaited: bool,
         leaves: bool,
     ) -> Invocation[Any]: ...
+
+@type_check_only
+class Grouped(Protocol):
+    """What the group itself does, as far as the sender takes it."""
+
     def send_withdrawal(self, ticket: int) -> None: ...
 
 @type_check_only
@@ -43,6 +48,8 @@ class Watching(Protocol):
 class Sending(Calling[Call], Protocol):
     """The runtime, as far as the sender takes it; reads are calls that run in it."""
 
+    @property
+    def atomic_calls(self) -> Joint: ...
     @property
     def manager(self) -> Grouped: ...
     @property

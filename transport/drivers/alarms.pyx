@@ -95,7 +95,7 @@ cdef class Alarms(Links):
         waitable.counted_at = None
         if counted_at is not None:
             counted_at.patient.add(waitable.interest, -1)
-        if counted_at is None or counted_at not in self.stacks:     # another one has taken its place (`replace`)
+        if counted_at is None or not self.serves(counted_at):   # another one has taken its place (`replace`)
             self.count_waiting(-1)
         return 0
 

@@ -9,6 +9,7 @@ from orcalike.transport.drivers.epoll_set cimport EpollSet
 from orcalike.transport.drivers.heartbeat cimport Heartbeat
 from orcalike.transport.drivers.listener cimport Listener
 from orcalike.transport.drivers.sealed_channel cimport SealedChannel
+from orcalike.transport.layers.base cimport Core
 from orcalike.transport.stack cimport Stack
 from orcalike.transport.wire.ring cimport Ring
 
@@ -58,6 +59,13 @@ cdef class Links(Driver):
 
     cdef inline Stack stack_at(self, Py_ssize_t i):
         return <Stack>PyList_GET_ITEM(<PyObject*>self.stacks, i)
+
+    cdef inline bint serves(self, Core stack) noexcept:
+        cdef Py_ssize_t i
+        for i in range(self.stack_count()):
+            if PyList_GET_ITEM(<PyObject*>self.stacks, i) is <PyObject*>stack:
+                return True
+        return False
 
     cdef object own_process(self, object sock)
     cdef int set_links_until(self) except -1

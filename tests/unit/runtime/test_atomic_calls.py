@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 import orcalike as orca
+from orcalike.runtime.codes import Code
 from tests.lib.shared_classes import Counter, transfer
 
 
@@ -26,3 +27,15 @@ async def test_coroutines_await_it_and_never_block() -> None:
             transfer(source, target, 4)
         await group.fence.aio()
         assert (source.get(), target.get()) == (5, 4)
+
+
+@pytest.mark.parametrize("name", ["tests.lib.shared_classes:transfer", "tests.nowhere:transfer"])
+def test_one_that_is_declared_in_another_version_or_nowhere_does_not_run(name: str) -> None:
+    with orca.join() as group:
+        source, target = group.share(Counter, "source", 9), group.share(Counter, "target", 0)
+        call = group._runtime.sender.invoke_group(
+            Code.ATOMIC, (name, bytes(16), 3, source, target, 4), "a test"
+        )
+        with pytest.raises(orca.ReplicaDivergence, match=f"atomic {name} is not declared here"):
+            call.result()
+        assert (source.value, target.value) == (9, 0)

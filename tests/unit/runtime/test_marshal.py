@@ -23,6 +23,7 @@ from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
 from orcalike.runtime.errors import DeclarationError
+from orcalike.runtime.extension_codes import Code
 from orcalike.runtime.plain import get_value, put_bytes
 from orcalike.runtime.registered import import_name, register
 from tests.lib.marshal_values import (
@@ -162,6 +163,14 @@ def test_shared_objects_travel_as_references() -> None:
     arrived = travelled({"a": [shared], shared: 1})
     assert arrived["a"][0] is shared
     assert arrived[shared] == 1
+
+
+@pytest.mark.parametrize("number", [0, 7, 255, 256, 70_000, 2**40])
+def test_a_reference_is_as_short_as_the_library_writes_it(number: int) -> None:
+    payload = number.to_bytes(max(1, (number.bit_length() + 7) // 8), "big")
+    data = codec.encode([1, OBJECTS[number], "x"], "f")
+    assert data == b"\x01" + msgpack.packb(msgpack.ExtType(Code.REFERENCE, payload)) + b"\xa1x"
+    assert codec.decode(data) == [1, OBJECTS[number], "x"]
 
 
 def test_a_mutable_value_arrives_as_a_new_one_each_time() -> None:

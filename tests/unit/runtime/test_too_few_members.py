@@ -47,6 +47,17 @@ def copy_on_two(source: Notes, target: Notes) -> None:
     target.notes = list(source.notes)
 
 
+@orca.shared(resilience=2)
+class Held(Notes):
+    """Notes of which each write has a degree."""
+
+
+@orca.atomic
+def copy_notes(source: Notes, target: Notes) -> None:
+    """An atomic function without a degree of its own."""
+    target.notes = list(source.notes)
+
+
 @pytest.fixture
 def place(tmp_path: Path) -> str:
     return f"unix:{tmp_path}/a"
@@ -100,6 +111,15 @@ def test_a_smaller_degree_behind_one_that_was_taken_back(
         until(lambda: len(group.members) == len(other.members) == 2)
         assert second.result(timeout=DEADLINE) == 1
         assert notes.note_on_two("c") == 2
+
+
+def test_an_atomic_function_has_the_largest_degree_of_its_objects(group: orca.Group) -> None:
+    notes, held = group.share(Notes, "notes"), group.share(Held, "held")
+    copy = group.share(Notes, "copy")
+    for source, target in ((notes, held), (held, notes)):
+        with pytest.raises(orca.NotEnoughMembers, match="degree 2 takes 3 members"):
+            copy_notes.options(timeout=MOMENT)(source, target)
+    copy_notes(notes, copy)
 
 
 def test_an_atomic_function_with_a_degree_of_its_own(group: orca.Group) -> None:
