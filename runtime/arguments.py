@@ -37,9 +37,14 @@ def arity(function: FunctionType, *, method: bool = True) -> Arity:
     own = 1 if method else 0
     required = max(code.co_argcount - len(function.__defaults__ or ()) - own, 0)
     accepts = -1 if code.co_flags & VARARGS else max(code.co_argcount - own, 0)
-    keyword_only = code.co_varnames[code.co_argcount :][: code.co_kwonlyargcount]
     defaults = function.__kwdefaults__ or {}
-    return Arity(required, accepts, any(name not in defaults for name in keyword_only))
+    return Arity(required, accepts, any(name not in defaults for name in _keyword_only(function)))
+
+
+def _keyword_only(function: FunctionType) -> tuple[str, ...]:
+    """The names of the parameters that can be given by keyword only."""
+    code = function.__code__
+    return code.co_varnames[code.co_argcount :][: code.co_kwonlyargcount]
 
 
 def positional(
@@ -54,8 +59,8 @@ def positional(
         TypeError: The call does not fit; the words are those of a plain Python call.
     """
     is_method = operation.kind != "atomic"
-    if not kwargs and _fits(operation.function, is_method, len(args)):
-        return args, {}
+    if _fits(operation.function, is_method, len(args), tuple(kwargs)):
+        return args, dict(kwargs)
     place = _placer(operation.function)
     if not is_method:
         return place(*args, **kwargs)
@@ -64,10 +69,12 @@ def positional(
 
 
 @functools.lru_cache(maxsize=1024)
-def _fits(function: FunctionType, is_method: bool, count: int) -> bool:
-    """Whether that many positional arguments make a call."""
-    required, accepts, keywords = arity(function, method=is_method)
-    return required <= count and not 0 <= accepts < count and not keywords
+def _fits(function: FunctionType, is_method: bool, count: int, names: tuple[str, ...]) -> bool:
+    """Whether that many positional arguments make a call with those named ones, which cannot stand among them."""
+    required, accepts, _ = arity(function, method=is_method)
+    named = _keyword_only(function)
+    needed = {name for name in named if name not in (function.__kwdefaults__ or {})}
+    return required <= count and not 0 <= accepts < count and needed <= {*names} <= {*named}
 
 
 def order_of(function: FunctionType, count: int, names: tuple[str, ...]) -> bytes:
