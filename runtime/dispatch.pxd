@@ -1,6 +1,6 @@
 """Dispatch: the runtime of one group, on top of its stack."""
 
-from libc.stdint cimport int64_t, uint64_t
+from libc.stdint cimport int64_t, uint32_t, uint64_t
 
 from orcalike.runtime.applying cimport Applying
 from orcalike.runtime.atomic_calls cimport AtomicCalls
@@ -40,6 +40,7 @@ cdef class Runtime(Applying):
     cdef int full_queues                # objects whose lock queue has reached its bound
     cdef bint credit_reported           # what the stack knows of that
 
+    cdef int do(self, Message message, uint32_t code, const unsigned char* p, const unsigned char* stop) except -1
     cdef int attach(self, Stack stack) except -1
     cpdef uint64_t group_clock(self) except? 0
     cdef int end_calls(self, object error) except -1

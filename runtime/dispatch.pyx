@@ -91,13 +91,8 @@ cdef class Runtime(Applying):
             p = get_varint(p, stop, &code)
         if p is NULL:
             self.drop_invocation(message, "it is cut short")
-        elif number == 0 and code == ATOMIC << 1:
-            self.atomic_calls.take(message, p, stop, self.taken(message))
         elif number == 0:
-            if code >> 1 == DIGESTS:
-                self.dispatched -= 1
-            self.manager.dispatch(message.source, message.ticket, code >> 1,
-                                  p[:stop - p], self.taken(message))
+            self.do(message, code, p, stop)
         elif number >= <uint32_t>PyList_GET_SIZE(<PyObject*>self.replicas):
             self.drop_invocation(message, f"there is no object {number}")
         else:
@@ -109,6 +104,15 @@ cdef class Runtime(Applying):
                 self.apply(replica, message, p, stop, code)
         if message.source < 0 and message.index + 1 == message.count:
             self.manager.left_already(self.member_at(message.source))
+
+    cdef int do(self, Message message, uint32_t code, const unsigned char* p, const unsigned char* stop) except -1:
+        """One of the group's own operations."""
+        if code == ATOMIC << 1:
+            return self.atomic_calls.take(message, p, stop, self.taken(message))
+        if code >> 1 == DIGESTS:
+            self.dispatched -= 1
+        self.manager.dispatch(message.source, message.ticket, code >> 1, p[:stop - p], self.taken(message))
+        return 0
 
     # The bound on handlers.
 

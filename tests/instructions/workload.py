@@ -71,6 +71,13 @@ class Guarded:
         return self.value > 0
 
 
+@orca.atomic
+def move(source: Shared, target: Shared, amount: int) -> None:
+    """An atomic function of two objects."""
+    source.value -= amount
+    target.value += amount
+
+
 class Quiet:
     """The events of a group in which nothing happens."""
 
@@ -200,6 +207,12 @@ def add_alone(it: Shared | Guarded, count: int) -> None:
         it.add(1)
 
 
+def move_alone(source: Shared, target: Shared, count: int) -> None:
+    """Calls of an atomic function that wait, likewise."""
+    for _ in repeat(None, count):
+        move(source, target, 1)
+
+
 def sections() -> Iterator[tuple[str, int, Callable[[int], object]]]:
     """The name of each operation, how often it is called, and what calls it so often."""
     network = Network()
@@ -216,6 +229,8 @@ def sections() -> Iterator[tuple[str, int, Callable[[int], object]]]:
         yield "write that waits, alone", ALONE, lambda count: add_alone(alone, count)
         yield "the same with a guard", ALONE, lambda count: add_alone(guarded, count)
         yield "read with a guard", ALONE, lambda count: read_guarded(guarded, count)
+        other = group.share(Shared, "other")
+        yield "atomic function of two", ALONE, lambda count: move_alone(alone, other, count)
 
 
 def build() -> str:
