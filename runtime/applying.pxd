@@ -40,5 +40,6 @@ cdef class Applying(Layer):
     cdef int let_through(self, Replica replica, Message message, bint awaited) except -1
     cdef Invocation taken(self, Message message)
     cdef int drop_invocation(self, Message message, str why) except -1
+    cpdef int note_ran(self, Replica replica, int bit) except -1
     cdef int written(self, Replica replica) except -1
     cpdef object member_at(self, int position)

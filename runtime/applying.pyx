@@ -282,8 +282,9 @@ cdef class Applying(Layer):
             self.dirty[replica] = None
         return 0
 
-    def note_ran(self, Replica replica, int bit):
+    cpdef int note_ran(self, Replica replica, int bit) except -1:
         """Something that is no operation changes an object, at this place in the order."""
         if replica.ran == 0:
             self.written(replica)
         replica.ran |= <uint64_t>1 << bit
+        return 0

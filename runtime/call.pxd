@@ -30,6 +30,7 @@ cdef class Call(Task):
 
     cdef int is_about(self, runtime, function, uint32_t code, bytes raw, tuple args, dict named) except -1
     cpdef Call of(self, sender, uint64_t ticket, Invocation invocation)
+    cpdef Call bind(self, list replicas)
     cdef Call for_reader(self, Invocation invocation, bint brief, bint on_loop)
     cpdef tuple arguments(self)
     cdef object apply(self, function)

@@ -253,7 +253,7 @@ cdef class Call(Task):
             self.binds = False
             self.bind_together(-1)
 
-    def bind(self, replicas):
+    cpdef Call bind(self, list replicas):
         """Name its objects; a guarded atomic function binds them together. Returns the call."""
         self.replicas = replicas
         self.binds = len(replicas) > 1 and self.function.guard is not None
