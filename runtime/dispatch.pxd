@@ -14,8 +14,8 @@ from orcalike.transport.wire.message cimport Message
 cdef class Runtime(Applying):
     cdef readonly Stack stack
     cdef readonly Degrees degrees       # those of the group and its objects, and what the view has
-    cdef public AtomicCalls atomic_calls
     cdef public object manager          # what the group itself does, `manager.Manager`
+    cdef public AtomicCalls atomic_calls    # of this, calls of atomic functions
     cdef public object table            # the objects by name and number, `object_table.ObjectTable`
     cdef public object long_waits       # calls that wait for long, `long_waits.LongWaits`
     cdef public object events           # notified of views, problems and the end

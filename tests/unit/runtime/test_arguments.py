@@ -94,7 +94,11 @@ def test_a_moved_call_is_the_same_call(name: str, args: list[int], kwargs: dict[
         assert set(named) <= set(kwargs)
         return function(forms, *placed, **named)
 
-    assert outcome(moved) == outcome(lambda: function(forms, *args, **kwargs))
+    expected = outcome(lambda: function(forms, *args, **kwargs))
+    assert outcome(moved) == expected
+    if isinstance(expected, str):  # before anything is sent
+        with pytest.raises(TypeError):
+            positional(operation, tuple(args), kwargs)
 
 
 @pytest.fixture(scope="module")
