@@ -5,7 +5,7 @@ from libc.stdint cimport int64_t
 
 from orcalike.runtime.invocation cimport Invocation
 from orcalike.runtime.invocation_coroutine cimport InvocationCoroutine
-from orcalike.runtime.replica cimport Method, Replica
+from orcalike.runtime.replica cimport Method, Replica, vectorcallfunc
 
 cdef enum:
     # What makes an operation more than a function to call, beside READ.
@@ -47,6 +47,7 @@ cdef object caught()
 
 
 cdef class BoundOperation:
+    cdef vectorcallfunc vectorcall  # `call_bound`
     cdef object object
     cdef Operation operation
     cdef int64_t timeout

@@ -108,6 +108,7 @@ cdef class Operation:
         if obj is None:
             return self
         bound = BoundOperation.__new__(BoundOperation)
+        bound.vectorcall = <vectorcallfunc>call_bound
         bound.object = obj
         bound.operation = self
         bound.timeout = NEVER
@@ -338,12 +339,6 @@ cdef check_guard(Operation operation, PyObject* const* args, Py_ssize_t count, P
 cdef class BoundOperation:
     """An operation of one object: call it, await its `aio`, or do not wait with `nowait`."""
 
-    def __call__(self, *args, **kwargs):
-        """Wait for the outcome: the result, or what the operation raised."""
-        if self.timeout == NEVER and self.stable == 0:
-            return self.operation(self.object, *args, **kwargs)
-        return call_array(self, args, kwargs)
-
     cdef InvocationCoroutine limited(self, Invocation invocation):
         """What to await for an outcome within the time limit."""
         if self.timeout == NEVER or invocation.outcome != UNDER_WAY:
@@ -362,6 +357,7 @@ cdef class BoundOperation:
         cdef BoundOperation bound = BoundOperation.__new__(BoundOperation)
         if stable is not None and self.operation.traits & READ:
             raise TypeError(f"{self.operation.title} is a read: no other member applies it")
+        bound.vectorcall = <vectorcallfunc>call_bound
         bound.object = self.object
         bound.operation = self.operation
         bound.timeout = nanoseconds(timeout)
@@ -445,8 +441,29 @@ def group_of(BoundOperation bound):
     return find(<PyObject*>bound.object).invoker
 
 
+cdef object call_bound(PyObject* self, PyObject* const* args, size_t flags, PyObject* names):
+    """Wait for the outcome: the result, or what the operation raised."""
+    cdef Py_ssize_t count = PyVectorcall_NARGS(flags)
+    cdef Py_ssize_t total = count + (PyTuple_GET_SIZE(names) if names is not NULL else 0)
+    cdef Py_ssize_t i
+    cdef PyObject* values[1 + ARGS_MAX]
+    cdef BoundOperation bound = <BoundOperation>self
+    if total > ARGS_MAX or bound.timeout != NEVER or bound.stable:
+        given = [<object>args[i] for i in range(total)]
+        return call_array(bound, tuple(given[:count]), dict(zip(<tuple>names, given[count:])) if names is not NULL else {})
+    values[0] = <PyObject*>bound.object
+    for i in range(total):
+        values[i + 1] = args[i]
+    return (<objectcall>call_method)(<PyObject*>bound.operation, values, 1 + count, names)
+
+
+cdef object call_bound_plainly(PyObject* self, PyObject* const* args, Py_ssize_t count, PyObject* names):
+    """`object.operation.__call__(...)`."""
+    return call_bound(self, args, count, names)
+
+
 cdef object call_array(BoundOperation bound, tuple args, dict kwargs):
-    """Call with a time limit; the object becomes the first of the arguments."""
+    """The same with a time limit, or of many arguments."""
     placed, named = (args, {}) if not kwargs else positional(bound.operation, args, kwargs)
     values = (bound.object, *placed, *named.values())
     names = tuple(named) or None
@@ -522,10 +539,17 @@ cdef object done_at_once(Operation operation, PyObject* const* args, Py_ssize_t 
 def _enable():
     """Make the classes' instances callable without a tuple; once, at import."""
     cdef Operation probe = Operation.__new__(Operation)
+    cdef BoundOperation bound = BoundOperation.__new__(BoundOperation)
     orcalike_enable_vectorcall(<PyTypeObject*>Operation,
                                <char*>&probe.vectorcall - <char*><PyObject*>probe, True)
     orcalike_add_fastcall(<PyTypeObject*>Operation, &call_def, "__call__", <orcalike_fastcall>call_operation,
                           "Call it with an object to work on.")   # for those that look whether there is such a method
+    orcalike_enable_vectorcall(<PyTypeObject*>BoundOperation,
+                               <char*>&bound.vectorcall - <char*><PyObject*>bound, False)
+    orcalike_add_fastcall(<PyTypeObject*>BoundOperation, &bound_call_def, "__call__",
+                          <orcalike_fastcall>call_bound_plainly,
+                          "__call__($self, /, *args, **kwargs)\n--\n\n"
+                          "Wait for the outcome: the result, or what the operation raised.")
     orcalike_add_fastcall(<PyTypeObject*>BoundOperation, &nowait_def, "nowait",
                           <orcalike_fastcall>nowait,
                           "nowait($self, /, *args, **kwargs)\n--\n\nDo not wait: returns the invocation.")
@@ -534,5 +558,5 @@ def _enable():
                           "The same as a coroutine; the call is sent at once, or when there is room for it.")
 
 
-cdef PyMethodDef call_def, nowait_def, aio_def
+cdef PyMethodDef call_def, bound_call_def, nowait_def, aio_def
 _enable()

@@ -17,6 +17,7 @@ import orcalike as orca
 from orcalike.declare.decorators import atomic, read, shared, write
 from orcalike.runtime.arguments import Arity, arity, constructor_arguments, positional
 from orcalike.runtime.classes import lookup_class
+from tests.lib.processes import DEADLINE
 
 
 class Forms:
@@ -119,6 +120,16 @@ def test_a_call_of_a_shared_object_is_the_same_call(
         return operation(*args, **kwargs) if waits else operation.nowait(*args, **kwargs).result()
 
     assert outcome(called) == outcome(lambda: getattr(Forms(), name)(*args, **kwargs))
+
+
+@pytest.mark.parametrize("count", [8, 9, 300])
+@pytest.mark.parametrize("kwargs", [{}, {"c": 5}])
+def test_a_call_of_many_arguments(forms: SharedForms, count: int, kwargs: dict[str, int]) -> None:
+    bound, expected = forms.rest, Forms().rest(*range(count), **kwargs)
+    assert bound(*range(count), **kwargs) == forms.rest(*range(count), **kwargs) == expected
+    assert bound.__call__(*range(count), **kwargs) == expected
+    assert bound.options(timeout=DEADLINE)(*range(count), **kwargs) == expected
+    assert bound.nowait(*range(count), **kwargs).result() == expected
 
 
 @pytest.mark.parametrize("name", ["plain", "guarded"])
