@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import json
 import selectors
@@ -40,6 +41,32 @@ def turn(selector: selectors.BaseSelector, timeout: float) -> int:
         if registered.get(key.fd) is key:
             key.data()
     return len(events)
+
+
+def test_an_answer_that_no_buffer_takes_at_once_comes_whole(tmp_path: Path) -> None:
+    """Such as that of many objects, to one that reads when it likes."""
+    text = "x" * 4_000_000
+
+    def long(question: object, reply: Callable[[Answer], None]) -> None:
+        reply({"done": text})
+
+    with selectors.DefaultSelector() as selector, socket.socket(socket.AF_UNIX) as client:
+        control = ControlSocket(tmp_path, selector, Timers(), long)
+        client.connect(str(tmp_path / NAME))
+        client.sendall(b"1\n")
+        for _ in range(2):  # taken, read
+            assert turn(selector, 10.0) == 1
+        said = b""
+        while not said.endswith(b"\n"):
+            turn(selector, 10.0)
+            client.setblocking(False)
+            with contextlib.suppress(BlockingIOError):
+                while part := client.recv(1 << 20):
+                    said += part
+            assert len(said) < 2 * len(text), "no part comes twice"
+        assert json.loads(said) == {"done": text}
+        assert client.recv(1) == b""
+        control._listener.close()
 
 
 def test_a_connection_that_cannot_be_taken_is_tried_again_later(

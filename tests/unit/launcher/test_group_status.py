@@ -177,6 +177,17 @@ def test_processes_that_a_rank_has_started_are_members_that_may_come() -> None:
     assert groups.loss([1], coming=1) is not None
 
 
+def test_nor_may_those_of_a_rank_that_has_left_come() -> None:
+    groups = group_of(0, 1)
+    groups.receive(0, "hosts default 1")
+    groups.receive(0, "left default")
+    groups.receive(0, "joining default 77")
+    groups.receive(1, "lacks default 3 the rule")
+    assert groups.loss([0, 1]) is not None
+    groups.receive(0, "hosts default 1")
+    assert groups.loss([0, 1]) is None
+
+
 def test_no_rank_no_loss() -> None:
     groups = group_of(WITNESS, 0)
     groups.end(0)

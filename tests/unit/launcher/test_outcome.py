@@ -8,12 +8,15 @@ import os
 from orcalike.launcher.child import Exit
 from orcalike.launcher.group_status import Loss
 from orcalike.launcher.outcome import (
+    Outcome,
     RankExit,
     Report,
     blocked_for_good,
     cannot_start,
+    describe_witness,
     exit_code,
     failure,
+    go_on_without_witness,
     output_lost,
     started_again,
     survived,
@@ -40,6 +43,26 @@ def test_words_for_a_signal() -> None:
     assert outcome.message == (
         "orcalike: rank 0 (pid 9) was killed first by SIGSEGV (exit code 139) after 1.00 s"
     )
+
+
+def test_words_for_a_rank_of_another_host() -> None:
+    failed = failure(RankExit(2, 4711, 1, 0.5, host="b"), others_stopped=0)
+    assert "rank 2 (host b, pid 4711) failed first with exit code 1 after 0.50 s" in failed.message
+    lost = failure(RankExit(2, 4711, -9, 0.5, host="b", lost="host b does not answer"), 1)
+    assert lost == Outcome(
+        137,
+        "orcalike: rank 2 (host b, pid 4711) was lost first after 0.50 s: host b does not answer; 1 other stopped",
+    )
+
+
+def test_words_for_a_run_without_its_witness() -> None:
+    gone = describe_witness(5, Exit(-9))
+    assert gone == "the witness (pid 5) ended by SIGKILL (exit code 137)"
+    assert describe_witness(5, Exit(-9, lost="no answer")) == "the witness was lost: no answer"
+    goes_on = f"orcalike: {gone}; the ranks go on"
+    ordered, kept = ", and one of them orders", "; if all end at once, their state is lost"
+    assert go_on_without_witness(gone, orders=True, keeps=True) == goes_on + ordered + kept
+    assert go_on_without_witness(gone, orders=False, keeps=False) == goes_on
 
 
 def test_usage_error_found_by_a_rank() -> None:
@@ -91,6 +114,8 @@ def test_words_for_a_run_that_is_blocked_for_good() -> None:
         "orcalike: blocked for good: the group waits for rank 1 and the witness, which have ended "
         "(2 of 5); the ranks were stopped."
     )
+    one = blocked_for_good(Loss("default", frozenset({1}), ""))
+    assert "blocked for good: the group waits for rank 1, which has ended; " in one.message
     known = blocked_for_good(Loss("default", frozenset(), "1 of 3"))
     assert "each member that the group misses has ended (1 of 3); " in known.message
     alone = blocked_for_good(Loss("jobs", frozenset(), ""))

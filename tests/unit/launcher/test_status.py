@@ -9,7 +9,7 @@ import pytest
 from orcalike.launch_protocol.control_lines import Describe, ToProcess
 from orcalike.launch_protocol.descriptions import Description, encode
 from orcalike.launcher import status
-from orcalike.launcher.child import Usage
+from orcalike.launcher.child import Exit, Usage
 from orcalike.launcher.job import Job, Options
 from orcalike.launcher.process_table import ProcessTable
 from orcalike.launcher.status import Status
@@ -63,6 +63,21 @@ def test_processes_that_are_in_no_group_are_not_asked() -> None:
     assert [rank.asked for rank in run.ranks] == [[1], []]
     run.says(0, 1)
     assert run.has_answered() == [True]
+
+
+def test_processes_that_have_ended_come_behind_those_that_run() -> None:
+    """The ranks by their numbers, and the witness last: it has none."""
+    run = Run()
+    for role, code in ((None, -9), (1, 3)):
+        child: Any = Rank()
+        run.table.exits[role] = child, Exit(code)
+    del run.table.ranks[1]
+    run.table.ended.append(1)
+    run.ask()
+    run.says(0, 1)
+    (answer,) = run.answers
+    processes = [(each["role"], each["state"], each["exit_code"]) for each in answer["processes"]]
+    assert processes == [(0, "running", None), (1, "left", 3), ("witness", "left", 137)]
 
 
 def test_process_that_does_not_answer_is_asked_once() -> None:

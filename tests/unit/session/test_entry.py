@@ -11,9 +11,10 @@ from pathlib import Path
 import pytest
 
 import orcalike as orca
-from orcalike.errors import JoinFailed
-from orcalike.session.entry import CLOSED, Entry
+from orcalike.errors import AuthenticationError, JoinFailed
+from orcalike.session.entry import CLOSED, HOPELESS_MAX, Entry
 from orcalike.session.options import JoinOptions
+from orcalike.transport.errors import NOT_PROVED
 from orcalike.transport.view import Member
 from tests.lib.member_process import greet
 from tests.lib.processes import until
@@ -105,6 +106,49 @@ def test_a_process_that_greets_and_lets_no_other_in_was_reached(
             for sock in accepted:
                 sock.close()
     assert not [each for each in caplog.records if "was left" in each.getMessage()]
+
+
+def test_a_member_that_joins_again_asks_from_the_first_address_on() -> None:
+    """Nor is it held against it how often it was refused before it was in."""
+    entry = Entry(
+        lambda: ("unix:/one", "unix:/two", "unix:/three"), lambda: "", JoinOptions("g", "seeds")
+    )
+
+    def ask() -> tuple[str, ...] | None:
+        return entry.look_up(lambda: None, of_all=False)
+
+    for _ in range(2):
+        entry.begin()
+        asked = []
+        for _ in range(HOPELESS_MAX - 1):
+            asked.append(ask())
+            entry.trouble = NOT_PROVED
+            assert entry.next_attempt(is_in=False) is not None
+        assert asked[:4] == [("unix:/one",), ("unix:/two",), ("unix:/three",), ("unix:/one",)]
+    entry.trouble = NOT_PROVED
+    with pytest.raises(AuthenticationError):
+        entry.next_attempt(is_in=False)
+
+
+def test_a_resolver_that_does_not_answer_holds_up_neither_thread_nor_loop() -> None:
+    """Meanwhile the time limit may pass, and the event loop runs."""
+    answers = threading.Event()
+    entry = Entry(lambda: ("tcp:name.invalid:1",), lambda: "", JoinOptions("g", "seeds"))
+    entry.begin()
+    known = threading.Event()
+    with pytest.MonkeyPatch.context() as patch:
+
+        def resolve(asked: tuple[str, ...]) -> tuple[str, ...]:
+            answers.wait(LIMIT)
+            return ("tcp:127.0.0.2:1",)
+
+        patch.setattr("orcalike.session.entry._numeric", resolve)
+        assert entry.look_up(known.set, of_all=False) is None
+        assert entry.looked_up() is None
+        answers.set()
+        assert known.wait(LIMIT)
+    assert entry.looked_up() == ("tcp:127.0.0.2:1",)
+    assert entry.looked_up() is None, "once"
 
 
 SAYS = (

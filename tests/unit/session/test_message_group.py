@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 import orcalike as orca
-from orcalike.errors import ConfigMismatch, GroupClosed
+from orcalike.errors import ConfigMismatch, GroupClosed, NotEnoughMembers
 from orcalike.messages import (
     Data,
     MessageGroup,
@@ -24,8 +24,11 @@ from orcalike.messages import (
     reset_group,
     send_to_group,
 )
+from orcalike.runtime import waits
+from orcalike.session import message_inbox
 from orcalike.session.session import Session
 from orcalike.session.switch_interval import switching
+from tests.lib.time_limits import LIMIT
 
 
 def receive_all(group: MessageGroup) -> None:
@@ -99,6 +102,46 @@ def test_a_message_is_like_bytes() -> None:
             b"",
             b"12",
         ]
+    finally:
+        leave_group(group)
+
+
+@pytest.mark.parametrize("packs", ["PACK:", ""])
+def test_what_was_ordered_makes_room(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, packs: str
+) -> None:
+    monkeypatch.setattr(message_inbox, "UNDER_WAY_MAX", 1000)
+    group = create_group(
+        listen=f"unix:{tmp_path}/group", stack=f"{packs}XFER:TOTAL:MBRSHIP:COM:unix"
+    )
+    try:
+        for number in range(10):
+            send_to_group(group, bytes([number]) * 400, timeout=LIMIT)
+            assert receive_from_group(group, timeout=LIMIT).data[:1] == bytes([number])  # type: ignore[union-attr]
+    finally:
+        leave_group(group)
+
+
+def test_a_message_for_a_second_member_is_reported_until_its_time_is_over(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Else the launcher might end a run as blocked for good (74), and a person look for a hang in vain."""
+    reported: list[int] = []
+    during: list[list[str]] = []
+
+    def lacks_members(self: Session, needed: int) -> None:
+        reported.append(needed)
+        during.append([wait.operation for wait in waits.waiting.values()])
+
+    monkeypatch.setattr(Session, "lacks_members", lacks_members)
+    group = create_group(listen=f"unix:{tmp_path}/group", resilience=1)
+    try:
+        with pytest.raises(NotEnoughMembers, match="takes 2 members"):
+            send_to_group(group, b"for two", timeout=0.01)
+        assert set(reported[:-1]) == {2}
+        assert reported[-1] == 0, "none waits any more"
+        assert "send_to_group" in during[0]
+        assert threading.get_ident() not in waits.waiting
     finally:
         leave_group(group)
 

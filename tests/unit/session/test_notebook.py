@@ -84,6 +84,8 @@ def test_a_group_is_a_table(shown: dict[type[Any], Show], layer: str, tmp_path: 
     text = group._repr_html_()
     assert "this is rank 0" in text
     assert ("<td>orders the writes</td>" in text) == (layer == "TOTAL")
+    with orca.join(seeds=group.address, stack=f"PACK:XFER:{layer}:MBRSHIP:COM:unix") as other:
+        assert other._repr_html_().count("orders the writes") == (layer == "TOTAL")
     group.close()
     assert group._repr_html_() == "<b>Group</b> 'default': left"
 

@@ -80,12 +80,13 @@ def test_too_few_members_are_logged_once_and_so_is_the_end(
     for degrees.too_few in (None, TOO_FEW):
         shortage.look_for_too_few()
     shortage.note_view(BOTH, ONE)
-    for _ in range(2):
-        shortage.warn_of_too_few()
-    degrees.too_few = None
-    for _ in range(2):
-        shortage.look_for_too_few()
-    assert caplog.messages == [
+    says = [
         f"the group 'jobs' has too few members: {TOO_FEW}; such writes wait for {B}, {REMEDY}",
         "the group 'jobs' has members enough again for every degree",
     ]
+    for times in (1, 2):  # and so it is the next time
+        for degrees.too_few in (TOO_FEW, None):
+            for _ in range(2):
+                shortage.look_for_too_few()
+                shortage.warn_of_too_few()
+        assert caplog.messages == says * times

@@ -5,8 +5,10 @@ from __future__ import annotations
 import asyncio
 import threading
 import time
+from collections.abc import Callable
 
 import orcalike as orca
+from orcalike.session.kept_views import KeptViews
 from orcalike.transport.record import replaced
 
 
@@ -39,6 +41,24 @@ def test_what_comes_before_the_first_is_asked_for_is_there() -> None:
 
     assert [view.number for view in views] == [2]
     assert asyncio.run(read()) == [2]
+
+
+async def test_a_loop_that_waits_for_the_next_view_runs() -> None:
+    """Also after it had to wait for one."""
+    listeners: list[Callable[[orca.View | None], None]] = []
+    kept = KeptViews(listeners)
+
+    async def read() -> list[int]:
+        return [each.number async for each in kept.read_on_loop()]
+
+    view = orca.View(1, 1, 0, (orca.Member("", 1, 0),))
+    reading = asyncio.create_task(read())
+    for number in (2, 3):
+        for _ in range(10):
+            await asyncio.sleep(0)  # other tasks have their turns
+        listeners[0](replaced(view, number=number))
+    listeners[0](None)
+    assert await reading == [2, 3]
 
 
 def test_an_iterator_that_was_let_go_is_no_listener_any_more() -> None:

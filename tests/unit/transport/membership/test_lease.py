@@ -22,6 +22,11 @@ def test_a_lease_is_over_one_span_after_it_was_granted() -> None:
     assert leases.over_at(8) == 0, "it was granted none"
 
 
+def test_a_member_that_stops_is_excused_soon_after_it_is_suspected() -> None:
+    """Contact of a window ago grants a lease of a span: 1.2 D in all."""
+    assert window_of(D) + span_of(D) == 6 * D // 5
+
+
 def test_members_of_this_host_have_one_from_the_view_on() -> None:
     """Those elsewhere have none; what a beat has granted later counts."""
     me, near, far = (Member(f"tcp:{host}:1", number) for number, host in enumerate("aab", 7))
