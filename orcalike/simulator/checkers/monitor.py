@@ -115,9 +115,9 @@ class Monitor:
             facts.acked.clear()
             facts.anew = max(facts.anew, view.identity)
         facts.installed.setdefault(view.identity, []).append(member)
-        if start is not None:
+        if start is not None and held is not None:
             facts.starts.setdefault(view.identity, start)
-            facts.cuts.setdefault(view.identity, start if held is None else held)
+            facts.cuts.setdefault(view.identity, held)
 
     def state(self, member: int, view: Installed, digest: int) -> None:
         """The state of `member` at `view`, in one number."""

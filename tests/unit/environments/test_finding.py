@@ -7,6 +7,7 @@ import socket
 
 import pytest
 
+import orcalike as orca
 from orcalike.environments.finding import MARK, find_unmet, find_world, is_off
 from orcalike.environments.kubernetes import PORT
 from orcalike.environments.ports import COUNT, FIRST, LAST, ports_of
@@ -159,6 +160,16 @@ def test_variables_that_make_no_sense_are_refused(variables: dict[str, str]) -> 
 def test_one_process_is_no_world() -> None:
     assert find_world({}) is None
     assert find_world(SLURM | {"SLURM_PROCID": "0", "SLURM_STEP_NUM_TASKS": "1"}) is None
+
+
+def test_a_program_that_asks_for_a_group_of_one_is_in_no_world(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Each process of a job may have one of its own."""
+    for name, value in TORCHRUN.items():
+        monkeypatch.setenv(name, value)
+    with orca.join(size=1) as group:
+        assert (group.size, group.rank) == (1, 0)
 
 
 def test_what_a_rank_starts_is_of_no_world_but_of_another_launchers() -> None:

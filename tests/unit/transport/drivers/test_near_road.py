@@ -10,6 +10,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -320,6 +321,17 @@ def test_without_a_key_no_road_leads_beyond_loopback(make_end: Ends) -> None:
     stack = make_end().stack
     with pytest.raises(InsecureConfig, match="not on the loopback interface"):
         near_road.connect(stack, "tcp:192.0.2.1:7")
+
+
+def test_without_a_key_none_leads_there_from_a_member_of_that_host_either() -> None:
+    """It would be in a group that others reach without a key."""
+    there, member = "tcp:192.0.2.1:7", SimpleNamespace(address="tcp:192.0.2.1:8")
+    stack: Any = SimpleNamespace(me=member, alarm=object())
+    with contextlib.closing(near_road.listen(there)) as listening:  # type: ignore[type-var]
+        assert listening is not None
+        with pytest.raises(InsecureConfig, match="not on the loopback interface"):
+            near_road.connect(stack, there)
+        near_road.connect(stack, there, beyond=True).close()
 
 
 # Deaths.
