@@ -82,9 +82,8 @@ class Endpoint:
                 f"{error}: join the group that listens there with seeds=, or let the processes meet with at="
             )
         if self._options.how == "seeds" and not self._options.listen:
-            seed = self.targets(None)[0]
             return OrcalikeError(
-                f"{error}: without listen= a process listens beside the member that it joins, {seed}"
+                f"{error}: without listen= a process listens beside the member that it joins"
             )
         return error
 
@@ -218,7 +217,7 @@ class Endpoint:
             return options.launch.listen
         if options.listen:
             return options.listen, options.advertise
-        return os.path.dirname(split(self.targets(None)[0])[1])
+        return self._folder()
 
     def _listen(self) -> tuple[socket.socket, str]:
         options, launch = self._options, self._options.launch
@@ -233,8 +232,12 @@ class Endpoint:
 
     def _beside(self) -> str:
         """A Unix socket beside the one through which this process joins."""
-        _, path, _ = split(self.targets(None)[0])
-        return f"unix:{os.path.join(os.path.dirname(path), f'{self.incarnation:016x}')}"
+        return f"unix:{os.path.join(self._folder(), f'{self.incarnation:016x}')}"
+
+    def _folder(self) -> str:
+        """That of the first seed whose folder is there."""
+        folders = self._options.folders
+        return next(filter(os.path.isdir, folders), folders[0])
 
     def _reached(self, own: str) -> str:
         """Where others reach the socket whose own address that is."""

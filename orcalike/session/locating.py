@@ -1,6 +1,7 @@
-"""Before a process listens: at which host, which names and interfaces say.
+"""Before a process listens: at which host, which names and interfaces say, or in which folder.
 
-A name may not be known yet, as of a pod that starts: it is tried until the time of the join is over.
+A name may not be known yet, as of a pod that starts, and the first member may still have to make the folder of its
+socket: it is tried until the time of the join is over.
 """
 
 from __future__ import annotations
@@ -15,9 +16,9 @@ from orcalike.session.options import JoinOptions
 from orcalike.session.waiting import Waiting
 
 TRY_AGAIN = 0.25
-"""Seconds before a name is looked up again."""
+"""Seconds before a name or a folder is looked for again."""
 
-WHAT = "find the address of this host"
+WHAT = "find out where to listen"
 
 _log = logging.getLogger("orcalike")
 

@@ -36,7 +36,7 @@ from orcalike.session.layers import load_layers
 from orcalike.session.names import hosts_of
 from orcalike.session.private_folder import private_folder
 from orcalike.transport.degree import Resilience, degree_of
-from orcalike.transport.drivers.addresses import normal
+from orcalike.transport.drivers.addresses import normal, split
 from orcalike.transport.drivers.key_ring import KeyRing
 from orcalike.transport.record import Record
 
@@ -126,18 +126,27 @@ class JoinOptions(Record):
         return first.partition(":")[0]
 
     @property
+    def folders(self) -> list[str]:
+        """Those of the Unix sockets through which this process may join: without another place it listens in one of them."""
+        return [os.path.dirname(split(seed)[1]) for seed in self.seeds if seed.startswith("unix:")]
+
+    @property
     def is_located(self) -> bool:
-        """Whether nothing is to be found out of where this process listens."""
+        """Whether nothing is to be found out of where this process listens, or waited for."""
+        if self.scheme == "unix" and not self.listen:
+            return any(map(os.path.isdir, self.folders))
         return self.world is None and (self.launch is not None or self.scheme != "tcp")
 
     def located(self) -> JoinOptions:
         """The options with the address to listen at, and the one at which others reach this process.
 
-        It can take long: names are looked up. Raises OSError if one is not known now, or there is no
-        way to a seed; ValueError if what was asked for makes no sense on this host.
+        It can take long: names are looked up. Raises OSError if one is not known now, there is no
+        way to a seed, or no folder of one; ValueError if what was asked for makes no sense on this host.
         """
         if self.is_located:
             return self
+        if self.scheme == "unix":
+            raise OSError(f"no folder of a seed is there: {', '.join(self.folders)}")
         if self.world is not None:
             from orcalike.environments.meeting import meet  # few programs take that way
 
