@@ -94,12 +94,27 @@ def test_newline_of_a_cut_line_adds_no_empty_one(pipe: tuple[int, Destination]) 
     assert written(pipe) == b"[1] text\n[2] other\n[1] next\n"
 
 
+def test_an_empty_line_after_a_cut_one_that_went_on_is_shown(
+    pipe: tuple[int, Destination],
+) -> None:
+    """Only the newline that ends the cut line itself is left out."""
+    one, two = Stream(pipe[1], b"[1] "), Stream(pipe[1], b"[2] ")
+    one.feed(b"a", 0.0)
+    one.flush()
+    two.feed(b"b\n", 0.0)
+    one.feed(b"c\n", 0.0)
+    two.feed(b"d\n", 0.0)
+    one.feed(b"\n", 0.0)
+    assert written(pipe) == b"[1] a\n[2] b\n[1] c\n[2] d\n[1] \n"
+
+
 def test_very_long_line_is_shown_in_parts(pipe: tuple[int, Destination]) -> None:
     stream = Stream(pipe[1])
     stream.feed(b"x" * (LINE_MAX + 1), 0.0)
     assert stream.deadline is None
+    assert written(pipe) == b"x" * (LINE_MAX + 1), "no time has passed"
     stream.feed(b"x\n", 0.0)
-    assert written(pipe) == b"x" * (LINE_MAX + 2) + b"\n"
+    assert written(pipe) == b"x\n"
 
 
 @pytest.mark.parametrize("ends", [os.pipe, pty.openpty], ids=["pipe", "terminal"])

@@ -15,6 +15,7 @@ import pytest
 import orcalike as orca
 from orcalike.session import own_calls
 from orcalike.session.own_calls import OwnCalls
+from orcalike.session.session import Session
 from tests.lib.shared_classes import Counter
 from tests.lib.time_limits import LIMIT
 
@@ -39,6 +40,39 @@ async def test_what_leaving_waited_for_is_not_reported_as_an_error(
     await asyncio.sleep(0)
     assert reported == []
     assert "left with calls under way: the view has too few members" in caplog.text
+
+
+@pytest.mark.parametrize("on_a_loop", [False, True])
+def test_the_launcher_learns_of_it_before_calls_are_waited_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, on_a_loop: bool
+) -> None:
+    """Else it may end the run as blocked for good (74) while the last of its ranks leave."""
+    monkeypatch.setattr(own_calls, "LEAVE_WITHIN", 0.0)
+    happened: list[str] = []
+    is_stuck, report = OwnCalls._is_stuck, Session.report_leaving
+
+    def looks(calls: OwnCalls) -> bool:
+        happened.append("waits")
+        return is_stuck(calls)
+
+    def reports(session: Session) -> None:
+        happened.append("leaves")
+        report(session)
+
+    monkeypatch.setattr(OwnCalls, "_is_stuck", looks)
+    monkeypatch.setattr(Session, "report_leaving", reports)
+    address = f"unix:{tmp_path}/group"
+
+    async def join() -> None:
+        async with orca.join(listen=address, resilience=1) as group:
+            group.share.nowait(Counter, "counter")  # a second member is missing
+
+    if on_a_loop:
+        asyncio.run(join())
+    else:
+        with orca.join(listen=address, resilience=1) as group:
+            group.share.nowait(Counter, "counter")
+    assert happened[:2] == ["leaves", "waits"]
 
 
 def test_leaving_that_ctrl_c_ends_says_nothing_of_what_it_waited_for(
