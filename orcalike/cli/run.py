@@ -16,6 +16,7 @@ import click
 from click.core import ParameterSource
 
 from orcalike.cli.common import Refusal, did_you_mean, duration
+from orcalike.cli.interrupt import ended_at_once
 from orcalike.cli.run_hosts import HOST_OPTIONS, show_commands, with_hosts
 from orcalike.launch_protocol.environment import SHARED_ORDER, SHARED_ORDER_MOST
 from orcalike.launcher.errors import LaunchError
@@ -174,7 +175,6 @@ def run(program: str, arguments: tuple[str, ...], module: bool, **options: Any) 
     --keep-going: 0 if any rank ended with 0, else the first failing rank's
     own.
     """
-    _check_alone()
     if click.get_current_context().get_parameter_source("nprocs") is ParameterSource.DEFAULT:
         _note_number_of_processes(program, arguments)
     start(program, arguments, module=module, **options)
@@ -208,6 +208,7 @@ def _note_number_of_processes(program: str, arguments: Sequence[str]) -> None:
             )
 
 
+@ended_at_once()  # until the launcher has handlers of its own
 def start(
     program: str,
     arguments: Sequence[str],
@@ -227,6 +228,7 @@ def start(
     **options: Any,
 ) -> None:
     """Start the launcher with the options of `run_options`, and exit with its code."""
+    _check_alone()
     if module:
         _check_module(program, chdir or _current_folder())
     else:

@@ -1,13 +1,26 @@
-"""Signals to the launcher, as events of its loop."""
+"""Signals to the launcher, as events of its loop; and what none may interrupt before."""
 
 from __future__ import annotations
 
+import contextlib
 import os
 import selectors
 import signal
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
 from typing import BinaryIO
+
+ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+
+@contextlib.contextmanager
+def none_ends() -> Iterator[None]:
+    """Have those that end a run wait until the block is over; a process that is forked in it is never ended by them."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, ENDING)
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def watch_signals(selector: selectors.BaseSelector, callback: Callable[[int], None]) -> None:
@@ -20,7 +33,7 @@ def watch_signals(selector: selectors.BaseSelector, callback: Callable[[int], No
     signal.set_wakeup_fd(writer, warn_on_full_buffer=False)
     signal.signal(signal.SIGUSR1, signal.SIG_IGN)
     signal.signal(signal.SIGCHLD, _wake_up)  # if it was ignored, no child would have an exit status
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGTSTP):
+    for number in (*ENDING, signal.SIGTSTP):
         if number == signal.SIGINT or signal.getsignal(number) is not signal.SIG_IGN:
             signal.signal(number, _wake_up)
     pipe = os.fdopen(reader, "rb", buffering=0)

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 _LOOK = """
-from orcalike.cli import main
+from orcalike.cli.verbs import main
 from orcalike.launcher import runtime_folders
 everywhere = runtime_folders._runtime_bases
 runtime_folders._runtime_bases = lambda: everywhere()[:1]

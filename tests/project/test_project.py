@@ -148,7 +148,7 @@ def test_modules_say_what_they_are() -> None:
 def test_one_name_per_module() -> None:
     """The folders' own names would make a second object of each module."""
     program = (
-        "import sys, orcalike, orcalike.launcher.witness, orcalike.cli\n"
+        "import sys, orcalike, orcalike.launcher.witness, orcalike.cli.verbs\n"
         "from orcalike.transport.wire.message import Message\n"
         "assert Message.__module__ == 'orcalike.transport.wire.message'\n"
         "sys.exit(str({'runtime', 'transport'} & sys.modules.keys() or ''))"

@@ -12,7 +12,7 @@ from random import Random
 import pytest
 from click.testing import CliRunner
 
-from orcalike.cli import cli
+from orcalike.cli.verbs import cli
 from orcalike.simulator import scenario as scenario_module
 from orcalike.simulator.checkers.facts import Violation
 from orcalike.simulator.exhaustive import explore

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 from click.testing import CliRunner
 
-from orcalike.cli import cli as cli_of_orcalike
+from orcalike.cli.verbs import cli as cli_of_orcalike
 
 if TYPE_CHECKING:
     from tests.lib.command import Cli

@@ -15,9 +15,9 @@ import pytest
 from click.testing import CliRunner, Result
 
 from orcalike.bench.parts import PARTS
-from orcalike.cli import VERBS, cli
 from orcalike.cli.common import did_you_mean, duration
 from orcalike.cli.examples import FOLDER
+from orcalike.cli.verbs import VERBS, cli
 from orcalike.launcher import job, runtime_folders
 from orcalike.launcher.errors import LaunchError
 from tests.lib.keyed import short_records_by
@@ -125,7 +125,7 @@ def test_version_is_quick_to_say() -> None:
     result = subprocess.run(command, capture_output=True, text=True, check=True)
     assert result.stdout.startswith("orcalike 0.")
     imported = set(re.findall(r"\| +(\S+)$", result.stderr, re.MULTILINE))
-    assert "orcalike.cli" in imported
+    assert "orcalike.cli.verbs" in imported
     for of_runs in (
         "asyncio",
         "socket",
@@ -281,3 +281,17 @@ def test_runtime_directory_of_another_user_is_refused(
     monkeypatch.setattr(Path, "lstat", lambda self: real(foreign))
     with pytest.raises(LaunchError, match="not a directory of yours"):
         runtime_folders.runtime_base()
+
+
+@pytest.mark.parametrize("verb", [["run"], ["examples", "run"]])
+def test_a_launcher_that_another_one_starts_for_each_process_is_refused(
+    monkeypatch: pytest.MonkeyPatch, verb: list[str]
+) -> None:
+    """Here torchrun, whose variables it has: each would run the whole program."""
+    monkeypatch.delenv("ORCALIKE_RANK", raising=False)
+    torchrun = {"TORCHELASTIC_RUN_ID": "1", "RANK": "1", "WORLD_SIZE": "4", "MASTER_ADDR": "::1"}
+    for name, value in torchrun.items():
+        monkeypatch.setenv(name, value)
+    result = call(*verb, "-n", "2", "asp" if verb[0] == "examples" else __file__)
+    assert result.exit_code == 2
+    assert "process 1 of 4 that torchrun has started: each would run the whole" in result.output

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from orcalike.cli import cli
+from orcalike.cli.verbs import cli
 from orcalike.session.key_file import read
 
 
