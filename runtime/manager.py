@@ -157,6 +157,8 @@ class Manager:
     ) -> None:
         """A program has said that what there is of members must be enough for every degree."""
         self.runtime.degrees.lower()
+        if member.incarnation == self.runtime.incarnation:
+            self.runtime.sender.hurry_others()  # calls that wait there for members may go
         if invocation is not None:
             invocation.set_result(None)
 

@@ -41,6 +41,11 @@ class Box:
         self.notes += 1
         return self.notes
 
+    @orca.write(resilience=0)
+    def note_here(self) -> None:
+        """The same, which waits for no member to hold it."""
+        self.notes += 1
+
     @orca.write
     def put(self, number: int) -> None:
         """One more to take out."""
@@ -88,13 +93,15 @@ def _(one: Box, other: Box) -> bool:
 class Bench:
     """Members of one group in this process, and two boxes as each of them has them."""
 
-    def __init__(self, stack: ExitStack, folder: Path, freshness: str = LONG) -> None:
+    def __init__(
+        self, stack: ExitStack, folder: Path, freshness: str = LONG, **options: Any
+    ) -> None:
         self.threads = stack.enter_context(ThreadPoolExecutor())  # joined when the groups are left
         address = f"unix:{folder / 'first'}"
         self.groups: list[orca.Group] = []
         for rank in range(3):
-            to = {"seeds": address} if rank else {"listen": address}
-            joining = orca.join(**to, freshness=freshness, timeout=DEADLINE)  # type: ignore[arg-type]
+            to: dict[str, Any] = {"seeds": address} if rank else {"listen": address}
+            joining = orca.join(**to, freshness=freshness, timeout=DEADLINE, **options)
             self.groups.append(stack.enter_context(joining))
         for group in self.groups:
             group._session.pump.doze_most = GOOD
@@ -113,9 +120,9 @@ class Bench:
         (row,) = [row for row in order["rows"] if row["row"] == order["row"]]
         return dict(row)
 
-    def wakes(self) -> int:
-        """How often rank 0 has woken others."""
-        return int(self.order_of(0)["wakes"])
+    def wakes(self, rank: int = 0) -> int:
+        """How often a member has woken others."""
+        return int(self.order_of(rank)["wakes"])
 
     def sleeps(self, rank: int) -> bool:
         """Whether a thread of this member sleeps, and has applied all."""

@@ -103,6 +103,13 @@ cdef class Core:
         """Whether anything waits here for news, or for some."""
         return self.waiting or self.patient.count
 
+    cdef inline int hurry_all(self) except -1:
+        """All members are to look into the order in shared memory, also those in which nothing waits: some have to act on what is there."""
+        if self.order is not NULL:
+            self.due = ~<uint64_t>0
+            self.schedule(self.ear)
+        return 0
+
     cdef int again_last(self, Layer layer) except -1
     cdef int stand_in(self, Layer former, Layer layer) except -1
 

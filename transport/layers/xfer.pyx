@@ -141,6 +141,8 @@ cdef class Xfer(Donor):
             joiner = self.known_view.members[message.source].incarnation
             self.donors.pop(joiner, None)
             self.take_back(joiner)
+            if joiner == self.core.me.incarnation:
+                self.core.hurry_all()   # its donor may leave by now, and writes may have enough holders
             self.tell_incomplete()
             if self.leaves or self.keeper is not None:
                 self.core.again(self)
@@ -229,6 +231,7 @@ cdef class Xfer(Donor):
             self.newest.members[message.source].incarnation == self.core.me.incarnation)
         if mine and message.size() and message.data()[0] == AGAIN:
             self.start_again(<uint32_t>message.seqno)
+            self.core.hurry_all()       # one of the others is to give
             return
         # Until it is handed up, `core.departed` may have become another one.
         self.buffered.append([message.copy(), self.core.departed])

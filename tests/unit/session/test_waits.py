@@ -288,3 +288,23 @@ def test_what_others_are_to_have_applied_they_apply_at_once(
     boxes = [group.share(Box, "box") for group in groups]
     for number in range(1, 4):
         assert boxes[0].note.options(stable=3, timeout=DEADLINE)() == number
+
+
+def test_what_has_too_few_members_goes_when_another_one_says_that_they_are_enough(
+    stack: ExitStack, tmp_path: Path
+) -> None:
+    """Nothing waits where it was written, and that member has looked at some news before."""
+    bench = Bench(stack, tmp_path, resilience=2)
+    bench.groups[2].close()
+    until(lambda: [group.size for group in bench.groups[:2]] == [2, 2], "it has left")
+    bench.boxes[0].put.nowait(7)
+    seen = bench.threads.submit(bench.boxes[1].holds, 1)
+
+    def is_deaf() -> bool:
+        wakes = bench.wakes(1)
+        bench.boxes[1].note_here()
+        return bench.wakes(1) == wakes
+
+    until(is_deaf, "the other member is woken by no news")
+    bench.groups[1].reset(minimum=2)
+    assert seen.result(DEADLINE) == 1
