@@ -41,11 +41,6 @@ class Box:
         self.notes += 1
         return self.notes
 
-    @orca.write(resilience=0)
-    def note_here(self) -> None:
-        """The same, which waits for no member to hold it."""
-        self.notes += 1
-
     @orca.write
     def put(self, number: int) -> None:
         """One more to take out."""

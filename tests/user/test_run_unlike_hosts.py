@@ -112,9 +112,9 @@ def test_a_host_with_another_installation(
 
 
 #: The launcher, which waits for less long.
-_SOON = """import orcalike.launcher.remote_host as host, orcalike.cli
+_SOON = """import orcalike.launcher.remote_host as host, orcalike.cli.verbs
 host.SLOW_SECONDS, host.ANSWER_SECONDS = 0.5, 2.0
-orcalike.cli.main()"""
+orcalike.cli.verbs.main()"""
 
 
 @pytest.mark.parametrize("shell", [_SILENT, _CLOSED], ids=["silent", "closed"])

@@ -240,7 +240,6 @@ cdef class Donor(Layer):
         cdef uint32_t start = <uint32_t>message.seqno
         able = self.able()
         if self.keeper is not None and member.incarnation == me:
-            self.core.hurry_all()       # the first of them is to give
             if able:
                 self.keeper.begin(able[0], self.known_view.number, start, self.known_view, self.cut)
             else:

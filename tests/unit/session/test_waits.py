@@ -51,6 +51,18 @@ class Heap:
         return self.count > 0
 
 
+@orca.shared(resilience=0)
+class Light:
+    """Written though members are too few for the group's degree."""
+
+    def __init__(self) -> None:
+        self.count = 0
+
+    @orca.write
+    def add(self) -> None:
+        self.count += 1
+
+
 def nothing(group: orca.Group) -> None:
     """What a forked process does."""
 
@@ -295,6 +307,7 @@ def test_what_has_too_few_members_goes_when_another_one_says_that_they_are_enoug
 ) -> None:
     """Nothing waits where it was written, and that member has looked at some news before."""
     bench = Bench(stack, tmp_path, resilience=2)
+    light = [group.share(Light, "light") for group in bench.groups][1]
     bench.groups[2].close()
     until(lambda: [group.size for group in bench.groups[:2]] == [2, 2], "it has left")
     bench.boxes[0].put.nowait(7)
@@ -302,9 +315,12 @@ def test_what_has_too_few_members_goes_when_another_one_says_that_they_are_enoug
 
     def is_deaf() -> bool:
         wakes = bench.wakes(1)
-        bench.boxes[1].note_here()
+        light.add()
         return bench.wakes(1) == wakes
 
     until(is_deaf, "the other member is woken by no news")
+    wakes = bench.wakes(1)
     bench.groups[1].reset(minimum=2)
+    until(lambda: bench.wakes(1) > wakes or seen.done(), "they are woken")
+    assert bench.wakes(1) > wakes, "it has come by a look that nothing asked for"
     assert seen.result(DEADLINE) == 1
