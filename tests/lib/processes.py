@@ -58,6 +58,15 @@ def state_of(pid: int) -> str:
     return stat.rpartition(")")[2].split()[0]
 
 
+def stop(pid: int) -> None:
+    """Have a process stand still, as SIGSTOP does: with all its threads, which the kernel stops one by one."""
+    os.kill(pid, signal.SIGSTOP)
+    threads = Path(f"/proc/{pid}/task")
+    until(
+        lambda: {state_of(int(each.name)) for each in threads.iterdir()} == {"T"}, "it stands still"
+    )
+
+
 def parent_of(pid: int) -> int:
     """Which process has started it."""
     return int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])

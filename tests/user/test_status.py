@@ -20,7 +20,7 @@ import pytest
 from orcalike.launcher.control_socket import CONNECTIONS_MAX, ask
 from tests.lib import warm
 from tests.lib.own_runs import LOOKING, ORCALIKE
-from tests.lib.processes import parent_of, state_of, until
+from tests.lib.processes import parent_of, state_of, stop, until
 from tests.lib.terminal import Terminal
 
 if TYPE_CHECKING:
@@ -162,7 +162,7 @@ def test_a_process_that_does_not_answer(cli: Cli) -> None:
     with cli.started("-n", "2", cli.write(PROGRAM)) as process:
         ready(process, 2)
         pid = {each["role"]: each["pid"] for each in runs()[0]["processes"]}[1]
-        os.kill(pid, signal.SIGSTOP)
+        stop(pid)
         try:
             (run,) = runs()
             assert members_of(run)[1]["next"] is None
@@ -191,7 +191,7 @@ def test_a_run_that_is_stopped_is_named(cli: Cli) -> None:
         jobs = [run["job"] for run in runs()]
         pids = {run["job"]: parent_of(run["processes"][0]["pid"]) for run in runs()}
         text = f"run {jobs[0]} does not answer: it is stopped"
-        os.kill(pids[jobs[0]], signal.SIGSTOP)
+        stop(pids[jobs[0]])
         until(lambda: state_of(pids[jobs[0]]) == "T", "it stands still")
         try:
             shown = status("--json")
@@ -276,7 +276,7 @@ def test_while_the_sequencer_fails_over(cli: Cli) -> None:
     ) as process:
         ready(process, 2)
         processes = {each["role"]: each["pid"] for each in runs()[0]["processes"]}
-        os.kill(processes["witness"], signal.SIGSTOP)
+        stop(processes["witness"])
 
         def others_answer() -> bool:
             members = members_of(runs()[0])

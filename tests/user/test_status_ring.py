@@ -13,7 +13,7 @@ import pytest
 
 from tests.lib import warm
 from tests.lib.own_runs import LOOKING
-from tests.lib.processes import until
+from tests.lib.processes import stop, until
 
 if TYPE_CHECKING:
     from tests.lib.command import Cli
@@ -77,7 +77,7 @@ def test_how_far_each_member_is(program: subprocess.Popen[str]) -> None:
     assert (before["group"], before["slots"]) == ("harbour", 65_536)
     assert [each["role"] for each in before["members"]] == [0, 1, 2]
     stopped = before["members"][2]["pid"]
-    os.kill(stopped, signal.SIGSTOP)
+    stop(stopped)
     try:
         write(program)
         after = ring()
