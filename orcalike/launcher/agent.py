@@ -30,9 +30,8 @@ from orcalike.launcher.greeting import Assignment, GreetingError, HostReport, an
 from orcalike.launcher.host_report import missing_packages, report_of
 from orcalike.launcher.local_host import LocalHost
 from orcalike.launcher.probes import Door, Probes
-from orcalike.launcher.reaper import Reaper, start_reaper
+from orcalike.launcher.reaper import Reaper, guarded_run_folder
 from orcalike.launcher.run_keys import own_key
-from orcalike.launcher.runtime_folders import make_run_folder
 from orcalike.session.host_address import own_host
 
 #: How long a launcher may take to say what it wants.
@@ -241,9 +240,8 @@ def serve(reader: int, writer: int) -> int:
     identity = assignment.plan.identity
     try:
         key = own_key(assignment.key, identity, assignment.drawn_from)
-        directory = make_run_folder(f"{identity}.{assignment.node}")
         _forget_engine()
-        reaper = start_reaper(directory)
+        directory, reaper = guarded_run_folder(f"{identity}.{assignment.node}")
     except (LaunchError, ValueError) as error:
         os.write(writer, answer(nonce))
         report = report_of(assignment.plan, trouble=str(error))

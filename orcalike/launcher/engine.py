@@ -33,11 +33,10 @@ from orcalike.launcher.loss_watch import LossWatch
 from orcalike.launcher.outcome import Outcome, RankExit, Report
 from orcalike.launcher.output_relay import OutputRelay
 from orcalike.launcher.process_table import ProcessTable
-from orcalike.launcher.reaper import Reaper, start_reaper
+from orcalike.launcher.reaper import Reaper, guarded_run_folder
 from orcalike.launcher.remote_child import RemoteChild
 from orcalike.launcher.remote_host import LEASE
-from orcalike.launcher.runtime_folders import make_run_folder
-from orcalike.launcher.signals import none_ends, watch_signals
+from orcalike.launcher.signals import watch_signals
 from orcalike.launcher.standard_files import open_standard_files
 from orcalike.launcher.starting import Starting
 from orcalike.launcher.status import Status
@@ -71,9 +70,7 @@ def launch(options: Options) -> int:
     open_standard_files()
     check_number(options)
     job = Job.create(options)
-    with none_ends():  # from now on the reaper removes the folder, whatever ends this process
-        directory = make_run_folder(job.identity)
-        reaper = start_reaper(directory)
+    directory, reaper = guarded_run_folder(job.identity)
     try:
         return _Launcher(job, directory, reaper).run()
     finally:

@@ -17,6 +17,8 @@ from pathlib import Path
 from typing import NoReturn
 
 from orcalike.launcher.errors import LaunchError
+from orcalike.launcher.runtime_folders import make_run_folder
+from orcalike.launcher.signals import none_ends
 
 #: How the process is called, so that a launcher around this one lets it do its work (`orphans`).
 NAME = "orcalike-reaper"
@@ -77,6 +79,13 @@ class Reaper:
     def _tell(self, line: str) -> None:
         with contextlib.suppress(BrokenPipeError):  # the reaper was killed
             os.write(self._writer, line.encode())
+
+
+def guarded_run_folder(name: str) -> tuple[Path, Reaper]:
+    """A new runtime folder, and the reaper that removes it, whatever ends this process. Raises LaunchError."""
+    with none_ends():
+        directory = make_run_folder(name)
+        return directory, start_reaper(directory)
 
 
 def start_reaper(directory: Path) -> Reaper:
