@@ -6,7 +6,6 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from orcalike.runtime import classes
-from orcalike.runtime.atomic_calls import AtomicCalls
 from orcalike.runtime.budget import Budget
 from orcalike.runtime.digests import ALL, APART, SOME, Digests
 from orcalike.runtime.dispatch import Runtime
@@ -65,7 +64,6 @@ def make_runtime(
         runtime.sender.history = Recorder(*history, incarnation, runtime.sender.codec, time)
     runtime.table = ObjectTable(runtime, strict=strict)
     runtime.manager = Manager(runtime, seed)
-    runtime.atomic_calls = AtomicCalls(runtime)
     if shadow:
         from orcalike.runtime.shadow import Shadow  # not at the top: few programs ask for it
 

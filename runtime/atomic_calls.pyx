@@ -21,11 +21,6 @@ from orcalike.runtime.invocation cimport Invocation
 from orcalike.runtime.replica cimport RAN_ATOMIC, Replica, find
 from orcalike.transport.wire.message cimport Message
 
-cdef inline int of_group(int degree, int group) noexcept:
-    """A degree, or, if there is none, the group's."""
-    return group if degree < 0 else degree
-
-
 cdef int ATOMIC = Code.ATOMIC
 cdef Py_ssize_t HEAD = ATOMIC_HEAD
 
@@ -42,8 +37,8 @@ cdef class AtomicCalls:
         cdef tuple what = (atomic.info.name, atomic.info.digest, len(args), *args)
         if named:
             what = (*what, named)
-        return self.runtime.sender.invoke_group(ATOMIC, what, atomic.name, wanted, self.degree_of(atomic, replicas_among(args, named)),
-                                   awaited, leaves)
+        degree = self.degree_of(atomic, replicas_among(args, named))
+        return self.runtime.sender.invoke_group(ATOMIC, what, atomic.name, wanted, degree, awaited, leaves)
 
     cdef int degree_of(self, Atomic atomic, list replicas) except -1:
         """The largest of its own and of its objects' classes'."""
@@ -104,6 +99,11 @@ cdef class AtomicCalls:
         if not (len(values) >= HEAD and type(values[0]) is str and type(values[1]) is bytes and type(values[2]) is int):
             check_fields(ATOMIC, values)
         return values
+
+
+cdef inline int of_group(int degree, int group) noexcept:
+    """A degree, or, if there is none, the group's."""
+    return group if degree < 0 else degree
 
 
 cdef tuple arguments_of(object count, tuple values):

@@ -15,7 +15,7 @@ cdef class Runtime(Applying):
     cdef readonly Stack stack
     cdef readonly Degrees degrees       # those of the group and its objects, and what the view has
     cdef public object manager          # what the group itself does, `manager.Manager`
-    cdef public AtomicCalls atomic_calls    # of this, calls of atomic functions
+    cdef readonly AtomicCalls atomic_calls  # of this, calls of atomic functions
     cdef public object table            # the objects by name and number, `object_table.ObjectTable`
     cdef public object long_waits       # calls that wait for long, `long_waits.LongWaits`
     cdef public object events           # notified of views, problems and the end

@@ -25,7 +25,6 @@ from orcalike.transport.view import Member, View
 class Runtime(Applying):
     """The shared objects of one group, as this member has them."""
 
-    atomic_calls: AtomicCalls
     manager: Manager
     table: ObjectTable
     long_waits: LongWaits
@@ -35,6 +34,8 @@ class Runtime(Applying):
     def stack(self) -> Stack: ...
     @property
     def degrees(self) -> Degrees: ...
+    @property
+    def atomic_calls(self) -> AtomicCalls: ...
 
     start_thread: Callable[[Callable[[], None]], None]
     donor: Donor

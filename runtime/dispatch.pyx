@@ -59,6 +59,7 @@ cdef class Runtime(Applying):
         self.dirty = OrderedDict()
         self.degrees = Degrees(self)
         self.sender = Sender(self, codec_of(self), self.degrees)
+        self.atomic_calls = AtomicCalls(self)
         self.budget = TimeBudget()
         self.clock = GroupClock()
         self.attach(stack)

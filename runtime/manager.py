@@ -158,7 +158,7 @@ class Manager:
         """A program has said that what there is of members must be enough for every degree."""
         self.runtime.degrees.lower()
         if member.incarnation == self.runtime.incarnation:
-            self.runtime.sender.hurry_others()  # calls that wait there for members may go
+            self.runtime.sender.hurry_others()  # their own writes that lack members may go
         if invocation is not None:
             invocation.set_result(None)
 

@@ -170,7 +170,7 @@ cdef class Codec:
             if data is None:
                 data = encode_reference(self, value)
             if data is None:            # only then its name is made
-                data = encode_named(self, value, f"argument {number} of {what}", False, self.max_depth)
+                data = encode_flat(self, value, f"argument {number} of {what}", False, self.max_depth)
             parts.append(data)
         data = b"".join(parts)
         return data if len(data) <= self.max_bytes else within_limit(self, data, f"the arguments of {what}")
@@ -272,8 +272,11 @@ cdef inline bint is_short_reference(const unsigned char* p) noexcept:
 
 cdef bytes encode_named(Codec codec, object value, str what, bint canonical, int depth):
     cdef bytes data = None if canonical else encode_plain(value, codec.max_depth)
-    if data is not None:
-        return data
+    return encode_flat(codec, value, what, canonical, depth) if data is None else data
+
+
+cdef bytes encode_flat(Codec codec, object value, str what, bint canonical, int depth):
+    """The encoding of any value that can travel; errors call it `what`."""
     try:
         return pack(codec, flatten(codec, value, depth, canonical))
     except Misfit as misfit:

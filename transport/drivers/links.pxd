@@ -61,6 +61,7 @@ cdef class Links(Driver):
         return <Stack>PyList_GET_ITEM(<PyObject*>self.stacks, i)
 
     cdef inline bint serves(self, Core stack) noexcept:
+        """Whether it is one of the stacks."""
         cdef Py_ssize_t i
         for i in range(self.stack_count()):
             if PyList_GET_ITEM(<PyObject*>self.stacks, i) is <PyObject*>stack:
