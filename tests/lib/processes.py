@@ -132,8 +132,8 @@ class Process:
 
     def pause(self) -> None:
         """Have it stand still, as SIGSTOP does."""
-        self.signal(signal.SIGSTOP)
-        until(lambda: state_of(self.pid) == "T", "it stands still")
+        if self.runs:
+            stop(self.pid)
 
     def resume(self) -> None:
         """Have it go on."""
