@@ -7,6 +7,7 @@ join again: as another incarnation, on another stack; what stands above stays.
 
 from __future__ import annotations
 
+import contextlib
 import logging
 from collections.abc import Callable
 from typing import TYPE_CHECKING
@@ -89,17 +90,17 @@ class Session:
         self.waiting = Waiting(lambda *given: self.pump.attend(*given), self._say_waiting)
         self._defers = True
         handlers.defer()
-        try:
+        with contextlib.ExitStack() as undo:
+            undo.callback(self._defer_no_more)
+            undo.callback(self.endpoint.close)
             self.endpoint.open()
             self.stack = self.endpoint.make_stack()
-        except BaseException:
-            self.endpoint.close()
-            self._defer_no_more()
-            raise
-        self.pump = self._make_pump()
-        self.runner = PumpRunner(self.pump)
-        self.line = self._make_line()
-        self.upper = make_upper(self.stack, self)
+            self.pump = self._make_pump()
+            undo.callback(self.endpoint.close_pump, self.pump, self.stack, 0.0)
+            self.runner = PumpRunner(self.pump)
+            self.line = self._make_line()
+            self.upper = make_upper(self.stack, self)
+            undo.pop_all()
 
     @property
     def address(self) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import signal
+import socket
 from collections.abc import Callable
 from pathlib import Path
 
@@ -46,10 +47,23 @@ def that_is_not_joined(address: str) -> None:
         orca.connect(seeds=address, timeout=0.01)
 
 
-@pytest.mark.parametrize("way", [in_a_thread, on_a_loop, for_messages, that_is_not_joined])
+def that_can_keep_no_history(address: str) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("ORCALIKE_HISTORY", "/dev/null/below")
+        with pytest.raises(OSError, match="/dev/null"):
+            orca.connect(listen=address)
+    with socket.socket(socket.AF_UNIX) as found, pytest.raises(FileNotFoundError):
+        found.connect(address.removeprefix("unix:"))
+
+
+@pytest.mark.parametrize(
+    "way", [in_a_thread, on_a_loop, for_messages, that_is_not_joined, that_can_keep_no_history]
+)
 def test_each_group_lets_them_go(tmp_path: Path, way: Callable[[str], None]) -> None:
     users, before = handlers._users, deferred_signals._get(signal.SIGINT)
+    shown = signal.getsignal(signal.SIGINT)
     way(f"unix:{tmp_path}/group")
     assert handlers._users == users
     assert deferred_signals._get(signal.SIGINT) is before
-    assert signal.getsignal(signal.SIGINT) is before
+    assert signal.getsignal(signal.SIGINT) is shown
+    assert waits() == (users > 0)
