@@ -75,9 +75,10 @@ def order_of(group: orca.Group) -> Any:
 
 
 def wants_to_be_woken(group: orca.Group) -> bool:
-    """Whether a thread of this member sleeps until there is news."""
+    """Whether a thread of this member sleeps until there is news of an object; that of the pump waits for none."""
     order = order_of(group)
-    return any(row["wants to be woken"] for row in order["rows"] if row["row"] == order["row"])
+    row = next(row for row in order["rows"] if row["row"] == order["row"])
+    return bool(row["wants to be woken"] and row["by news of"])
 
 
 TRIES = 100
@@ -303,10 +304,11 @@ def test_a_thread_of_another_member_that_sleeps_is_woken(monkeypatch: pytest.Mon
             until(lambda: wants_to_be_woken(there), "it sleeps")
             wakes, went_past = order_of(here)["wakes"], past(here)
             log.add(number)
-            if past(here) > went_past:
+            woken = past(here) > went_past and order_of(here)["wakes"] > wakes
+            if woken:
                 break
-        assert past(here) > went_past
-        assert order_of(here)["wakes"] == wakes + 1
+        # In some tries it has just stopped to sleep by itself, as the write comes.
+        assert woken
         log.unlock()
         thread.join(LIMIT)
         assert seen == [number + 2]
