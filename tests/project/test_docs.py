@@ -43,7 +43,7 @@ COMMANDS = {
 }
 SAVED = re.compile(r"(?:python|text) (?P<name>\S+\.(?:py|txt))")
 OTHERS = re.compile(r"(\d+ others? goe?s? on|no other is left)$")
-"""How many others run when the launcher hears of an end is a matter of time."""
+"""How many others run when the launcher notices an end is a matter of time."""
 ENVIRONMENT = re.compile(r"(?P<name>[A-Z_]+)=(?P<value>\S*) ")
 
 
