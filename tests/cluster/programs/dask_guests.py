@@ -55,9 +55,14 @@ def is_member() -> bool:
     return True
 
 
+def workers_of(client: Any) -> list[str]:
+    """The addresses of the workers that the scheduler knows."""
+    return list(client.scheduler_info(n_workers=-1)["workers"])
+
+
 def everywhere(client: Any, function: Callable[..., Any], *arguments: Any) -> list[Any]:
-    """The results of a function on each worker."""
-    workers = list(client.scheduler_info(n_workers=-1)["workers"])
+    """The results of a function on each worker; Dask waits for one that has just been lost, for ever."""
+    workers = workers_of(client)
     futures = [client.submit(function, *arguments, workers=[it], pure=False) for it in workers]
     return list(client.gather(futures))
 
@@ -90,12 +95,14 @@ def come_and_go() -> None:
             client.wait_for_workers(3)
             until(lambda: group.size == 4)
             tell(size=group.size, read=everywhere(client, read))
-            client.retire_workers([next(iter(client.scheduler_info()["workers"]))])
+            client.retire_workers(workers_of(client)[:1])
             until(lambda: group.size == 3)
             tell(retired=group.info().blocked is None)
             futures = client.map(count, numbers, pure=False)
-            victim = everywhere(client, os.getpid)[0]
+            lost = workers_of(client)[0]
+            victim = client.submit(os.getpid, workers=[lost], pure=False).result()
             os.kill(victim, signal.SIGKILL)
+            until(lambda: lost not in workers_of(client))
             done = client.gather(futures)  # Dask runs those again whose worker was lost
             until(lambda: group.size == 3 and len(everywhere(client, size)) >= 2)
             tell(done=len(done), left=victim not in everywhere(client, os.getpid))
