@@ -13,8 +13,8 @@
  * A member that decides on the next view without the acceptance of all that may live says so in its row before. So one that
  * sees its end knows whether it has, without a lease (membership/lease.py).
  *
- * An expelled member that goes on late can write one word that counts: `applied` of its former row. It is
- * at or below the fence, and so too low for the row's next holder, which stores its own at its next step.
+ * An expelled member that goes on late writes no position: each is swapped for the one that was there before, which is the
+ * row's next holder's by then (`ring_publish`, `ring_admit`).
  */
 #ifndef ORCALIKE_RING_FENCE_H
 #define ORCALIKE_RING_FENCE_H
@@ -33,21 +33,25 @@ static inline void ring_pass_fence(struct ring_member *m, uint32_t view)
 }
 
 /* A row is a member's in the view that begins at `next`. It counts from here on, though its holder may not
- * have taken it yet. */
+ * have taken it yet: the position is the last holder's until it does, or is set here. One that goes on late in between has
+ * read the last holder's, and so does not set it back. */
 static inline void ring_admit(struct ring_member *m, unsigned row, uint32_t incarnation)
 {
     struct ring_row *admitted = &m->order->rows[row];
     uint32_t word = ring_get_acquire(&admitted->state);
+    uint64_t position = ring_get_acquire(&admitted->applied);
     if (!(m->members >> row & 1) || m->incarnations[row] != incarnation)
         m->tickets[row] = 0;
     m->members |= 1ull << row;
     m->incarnations[row] = incarnation;
-    while (ring_is_later(incarnation, ring_incarnation_of(word)))
+    while (ring_is_later(incarnation, ring_incarnation_of(word))) {
         if (ring_swap_if(&admitted->state, &word,
                          ring_state_word(incarnation, ring_sponsor(m->row, m->incarnation), RING_JOINING))) {
-            ring_put_release(&admitted->applied, m->next);
+            ring_swap_if(&admitted->applied, &position, m->next);
             return;
         }
+        position = ring_get_acquire(&admitted->applied);
+    }
 }
 
 /* A row is no member's any more. One that did not leave by itself may live, and not know: it is woken. */
