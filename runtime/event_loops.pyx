@@ -5,21 +5,27 @@ coroutines does without it.
 """
 
 from cpython.object cimport PyObject
+from libc.stdint cimport int64_t
 
 from orcalike.runtime.awaiting import blocking_call, blocking_on_loop
+
+from orcalike.transport.drivers.driver cimport monotonic
 
 cdef extern from "Python.h":
     PyObject* PyImport_GetModuleDict() noexcept     # sys.modules
     Py_ssize_t PyDict_GET_SIZE(PyObject*) noexcept
 
 cdef enum:
-    TURN = 64               # outcomes that coroutines find there in a row, before other tasks run
+    TURN = 64               # outcomes that coroutines find there in a row, before other tasks run,
+    TURN_NS = 100000        # and for how long
 
 cdef object get_running_loop = None     # asyncio's, as soon as it is there
 cdef object CancelledError = None       # the same
 cdef Py_ssize_t modules_searched = 0    # how many there were when asyncio was not among them
 cdef object patient_loop = None         # an event loop on whose thread calls may wait
 cdef int in_a_row = 0                   # outcomes that coroutines have found there since one has waited
+cdef int64_t row_began = 0              # when the first of these calls was sent, and the last one
+cdef int64_t last_sent = 0
 
 
 cdef object running_loop():
@@ -87,14 +93,28 @@ cdef int none_in_a_row() noexcept:
     return 0
 
 
-cdef bint is_turn_of_others():
-    """Whether the event loop is to run other tasks, where outcomes are here as soon as they are awaited."""
+cdef bint is_turn_of_others(int64_t sent_at):
+    """Whether the event loop is to run other tasks, where outcomes are here as soon as they are awaited.
+
+    `sent_at`: when the call was sent whose outcome it is. The clock is read only if a while has passed since the one before:
+    others may have run, or one of the two may have taken long.
+    """
     global in_a_row
     in_a_row += 1
-    if in_a_row < TURN or running_loop() is None:
+    if not takes_long(sent_at) and in_a_row < TURN or running_loop() is None:
         return False
     in_a_row = 0
     return True
+
+
+cdef bint takes_long(int64_t sent_at) noexcept:
+    """Whether the calls in this row, of which this one is the last, have held the loop up for long, as far as it shows."""
+    global row_began, last_sent
+    cdef bint is_apart = sent_at - last_sent >= TURN_NS
+    last_sent = sent_at
+    if in_a_row == 1 or is_apart:
+        row_began = sent_at
+    return sent_at - row_began >= TURN_NS or is_apart and sent_at > 0 and monotonic() - sent_at >= TURN_NS
 
 
 cdef int tell(object future) except -1:

@@ -25,6 +25,7 @@ cdef class Invocation(Waitable):
     cdef readonly uint64_t ticket   # this member's own count of its messages
     cdef readonly object operation  # an Operation, or the name of what the group does
     cdef readonly object replica    # of the object that it is for, or None: a `Replica`, whose module cimports this one
+    cdef int64_t sent_at            # ns, by the driver's clock; 0 if it was not sent
     cdef Outcome outcome
     cdef object value               # the result, or the exception
     cdef Unasked unasked            # what logs its failure; None if it has not failed, or a caller knows

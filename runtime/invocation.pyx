@@ -206,7 +206,7 @@ cdef class Invocation(Waitable):
             finally:
                 if invoker is not None:
                     invoker.end_await(self)
-        elif is_turn_of_others():
+        elif is_turn_of_others(self.sent_at):
             yield
         return self.take()
 

@@ -119,7 +119,7 @@ cdef int send_to(PyObject* coroutine, PyObject* value, PyObject** result) except
     cdef bint is_over
     if it.steps is None:
         if invocation is not None and it.seconds is None and invocation.outcome != UNDER_WAY:
-            if is_turn_of_others():
+            if is_turn_of_others(invocation.sent_at):
                 outcome, is_over = None, False      # as a bare `yield`
             else:
                 it.invocation, is_over = None, True

@@ -122,6 +122,7 @@ cdef inline int issue(Sender sender, Invocation invocation, unsigned int wanted)
     if invocation.invoker is not sender:
         invocation.invoker = sender
     invocation.ticket, invocation.wanted = ticket, wanted
+    invocation.sent_at = sender.driver.now
     sender.issued[ticket & (MESSAGES_MAX - 1)] = <void*>invocation
     sender.writes += 1
     if sender.failure is not None:      # since it was looked at

@@ -481,8 +481,12 @@ cdef class Sender(UnderWay):
         return outcome
 
     cdef Invocation read_nowait(self, object replica, object operation, PyObject* const* args, Py_ssize_t count, PyObject* names):
+        cdef int64_t began = self.driver.clock()
+        cdef Invocation invocation
         catch_up(self, self.driver, self.pack)
-        return self.start_read(replica, operation, args, count, names, True, False, False)
+        invocation = self.start_read(replica, operation, args, count, names, True, False, False)
+        invocation.sent_at = began
+        return invocation
 
     cdef Invocation start_read(self, object replica, object operation, PyObject* const* args,
                                Py_ssize_t count, PyObject* names, bint brief, bint on_loop, bint tried):

@@ -23,6 +23,8 @@ cdef class Waitable:
 
 
 cdef class Driver:
+    cdef int64_t now                # the time of this input, or of the last one, ns; 0 if it has no clock
+
     cdef int kick(self) except -1
     cdef int kick_later(self) except -1
     cdef bint try_enter(self, Core stack) except -1

@@ -39,7 +39,6 @@ cdef class Links(Driver):
     # or what is called.
     cdef EpollSet epoll
     cdef object process             # OwnProcess, for peers, unless the listener has one; or None
-    cdef int64_t now                # the time of this input, ns
     cdef list stacks
     cdef Ring dirty                 # channels with messages that were queued just now
     cdef list deaths                # (stack, incarnation, whether it is certain): of members, to be reported to stacks

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import inspect
+import time
 from collections.abc import Awaitable, Callable, Coroutine, Generator
 from typing import Any
 
@@ -255,5 +256,50 @@ def test_other_tasks_run_while_each_outcome_is_there_at_once(order: str) -> None
             counting.cancel()
             assert counter.value == 1000
             assert turns >= 1000 // 64
+
+    asyncio.run(main())
+
+
+@orca.shared
+class Slow:
+    """Each call holds its thread up for half a millisecond."""
+
+    def __init__(self) -> None:
+        self.calls = 0
+
+    @orca.write
+    def write(self) -> int:
+        time.sleep(0.0005)  # orca: unchecked
+        self.calls += 1
+        return self.calls
+
+    @orca.read
+    def read(self) -> int:
+        time.sleep(0.0005)  # orca: unchecked
+        return self.calls
+
+
+@pytest.mark.parametrize("order", ["TOTAL", "RING"])
+@pytest.mark.parametrize("call", ["write", "read"])
+def test_other_tasks_run_between_calls_that_take_long(order: str, call: str) -> None:
+    """However few of them are awaited in a row."""
+    turns = 0
+
+    async def count() -> None:
+        nonlocal turns
+        while True:
+            turns += 1
+            await asyncio.sleep(0)
+
+    async def main() -> None:
+        async with orca.join("alone", stack=f"PACK:XFER:{order}:MBRSHIP:COM:unix") as group:
+            slow = await group.share.aio(Slow, "slow")
+            counting = asyncio.create_task(count())
+            await asyncio.sleep(0)
+            before = turns
+            for _ in range(30):
+                await getattr(slow, call).aio()
+            assert turns - before >= 14
+            counting.cancel()
 
     asyncio.run(main())
