@@ -88,8 +88,9 @@ def ahead(machine: str, rows: Sequence[Row]) -> str:
 
 
 def whole(machine: str, rows: Sequence[Row]) -> str:
-    """All rows, as they are printed."""
-    return f"{machine}:\n\n```\n{table_of(rows)}```\n"
+    """All rows, those of the order in shared memory first, which is the usual one on one host."""
+    first = sorted(rows, key=lambda row: "RING" not in row.what)
+    return f"{machine}:\n\n```\n{table_of(first)}```\n"
 
 
 def _chosen(rows: Sequence[Row], what: str) -> Row | None:
