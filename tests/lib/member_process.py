@@ -112,13 +112,15 @@ class Top(Layer):
 class End:
     """One member: a stack and a pump, driven by the test's own thread."""
 
-    def __init__(self, address: str, detection: int = 3_000_000_000) -> None:
+    def __init__(
+        self, address: str, detection: int = 3_000_000_000, slow: int = 60_000_000_000
+    ) -> None:
         listener, address = sockets.listen(address)
         self.member = Member(address, secrets.randbits(64), None, witness=True)
         self.view: View | None = None
         layers = parse_stack(f"TOTAL:MBRSHIP:COM:{address.split(':')[0]}")
         # By default a busy machine is not to be taken for a silent member.
-        config = StackConfig("g", {"resilience": 0}, time.time_ns() - clock(), detection)
+        config = StackConfig("g", {"resilience": 0}, time.time_ns() - clock(), detection, slow)
         self.stack = RecordingStack(layers, config, self.member, 1)
         self.stack.events = []
         self.stack.above = Top(self)

@@ -2,6 +2,7 @@
 
 import logging
 
+from orcalike.transport.drivers import sockets
 from orcalike.transport.drivers.links import CUT_OFF
 from orcalike.transport.errors import OrcalikeError
 from orcalike.transport.layers.com import greeting_of
@@ -54,6 +55,7 @@ cdef int adopt(Links links, Channel channel, object sock, bytes greeting) except
         links.refuse(channel, "it asks for a group that is not here")
         return 0
     channel.stack = stack
+    sockets.outlast(sock, stack.config.slow)
     stack.link_up(channel.link, "", links.now)
     links.handle_channel(channel, 0)
     return 0

@@ -155,6 +155,7 @@ cdef class Links(Driver):
         try:
             channel = make_channel(sock.fileno(), self.own_process(sock), keys, True)
             check_room(sock, PASSED + LOOK)
+            sockets.outlast(sock, stack.config.slow)
             channel.link = self.epoll.add(sock.fileno(), channel, EPOLLIN | EPOLLOUT)
         except (OSError, OrcalikeError) as error:
             sock.close()

@@ -33,6 +33,19 @@ SYNS = 1
 KEEP_ALIVE = {socket.TCP_KEEPIDLE: 600, socket.TCP_KEEPINTVL: 30, socket.TCP_KEEPCNT: 10}
 """Seconds, seconds, and how often: a silent host is lost after a quarter of an hour, as if there were data under way."""
 
+LOST_AFTER_MS = 900_000
+"""The same for data under way where the kernel counts no tries, as it then has to be asked to (TCP_USER_TIMEOUT)."""
+
+TCP_RTO_MAX_MS = 44
+"""An option of Linux 6.15 and later, which `socket` has no name for."""
+
+SEND_AGAIN_MS = 1000
+"""What is not acknowledged is sent again after so long at most, the least that can be asked for.
+
+TCP doubles the time with each try, up to 2 minutes: on a network that loses frames a connection would be silent for long
+while heartbeats pass, and after a partition for as long again. Its first guess, too, may be seconds, if a SYN was lost.
+"""
+
 PREFIX_OF_SITE = 64
 """Bits of an IPv6 address that one site has: the others it chooses as it likes."""
 
@@ -217,6 +230,20 @@ def _prepare(sock: socket.socket) -> None:
     sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
     for option, value in KEEP_ALIVE.items():
         sock.setsockopt(socket.IPPROTO_TCP, option, value)
+    with contextlib.suppress(OSError):  # the kernel is an older one
+        sock.setsockopt(socket.IPPROTO_TCP, TCP_RTO_MAX_MS, SEND_AGAIN_MS)
+        # Else it would give up after some tries: in a quarter of a minute, and one end that is closed at once.
+        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, LOST_AFTER_MS)
+
+
+def outlast(sock: socket.socket, slow: int) -> None:
+    """Have a connection stand for as long as the other end may leave unread what is sent to it: it is expelled after `slow` ns, or a half more."""
+    if sock.family == socket.AF_UNIX:
+        return
+    limit = sock.getsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT)
+    if limit:  # it counts while the other end acknowledges, too, but has no room
+        least = 2 * slow // 1_000_000
+        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, max(limit, least))
 
 
 def process_and_user(sock: socket.socket) -> tuple[int, int]:

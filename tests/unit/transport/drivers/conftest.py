@@ -20,8 +20,8 @@ def make_end() -> Iterator[Ends]:
     """Makes members, which are closed with the test, however that ends."""
     made: list[End] = []
 
-    def make(address: str, *detection: int) -> End:
-        made.append(End(address, *detection))
+    def make(address: str, *times: int) -> End:
+        made.append(End(address, *times))
         return made[-1]
 
     yield make
