@@ -13,7 +13,7 @@ import random
 import sys
 import threading
 import time
-from collections.abc import Callable, Coroutine
+from collections.abc import Coroutine
 from concurrent.futures import Future
 from pathlib import Path
 from typing import Any
@@ -39,19 +39,10 @@ class Callers(Membership):
     """All callers of this process, and what they have in common."""
 
     def __init__(self, group: orca.Group, options: argparse.Namespace) -> None:
-        super().__init__(group)
+        super().__init__(group, options.join_within)
         self.options = options
         self.stopped = threading.Event()
         self.objects = self.without_expulsion(lambda: Objects.share(group, options.objects))
-
-    def without_expulsion(self, step: Callable[[], Any]) -> Any:
-        """Do it as a member: as one that has joined again if need be."""
-        while True:
-            incarnation = self.incarnation
-            try:
-                return step()
-            except orca.Expelled:
-                self.rejoin(incarnation)
 
     def caller(self, number: int, *, blocks: bool) -> Caller:
         """One caller, with a name and a file of its own."""

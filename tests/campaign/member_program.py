@@ -7,6 +7,7 @@ It says what happens as lines of JSON on stdout.
 from __future__ import annotations
 
 import argparse
+import contextlib
 import faulthandler
 import json
 import logging
@@ -25,6 +26,7 @@ from typing import Any
 
 import orcalike as orca
 from orcalike.session.joining import Joining
+from orcalike.session.options import make_options
 from tests.campaign.objects import Bank, Counter, Queue, Register
 
 ACCOUNTS, EACH = 8, 100
@@ -69,8 +71,8 @@ class SharedObjects:
 class Membership:
     """That of this process in a group, which it joins again if it was expelled."""
 
-    def __init__(self, group: orca.Group) -> None:
-        self.group = group
+    def __init__(self, group: orca.Group, join_within: float) -> None:
+        self.group, self.join_within = group, join_within
         self.incarnation = group.me.incarnation
         self.joining = threading.Lock()
 
@@ -78,26 +80,31 @@ class Membership:
         """The group has gone on without this member: join again, once for all threads."""
         with self.joining:
             if self.incarnation == expelled:
-                self.group.rejoin(timeout=30)
+                self.group.rejoin(timeout=self.join_within)
                 self.incarnation = self.group.me.incarnation
                 say_joined(self.group)
 
+    def without_expulsion(self, step: Callable[[], Any]) -> Any:
+        """Do it as a member: as one that has joined again if need be, since it may be expelled at any time."""
+        while True:
+            incarnation = self.incarnation
+            try:
+                return step()
+            except orca.Expelled:
+                self.rejoin(incarnation)
+
 
 class Work(Membership):
-    """The threads that write and read. `interval` and `read_interval` are the seconds between those of one thread."""
+    """The shared objects, and the threads that write and read them."""
 
-    def __init__(
-        self,
-        group: orca.Group,
-        shared: SharedObjects,
-        interval: float,
-        read_interval: float,
-        seed: int,
-    ) -> None:
-        super().__init__(group)
-        self.shared = shared
+    def __init__(self, group: orca.Group, options: argparse.Namespace) -> None:
+        super().__init__(group, options.join_within)
+        self.shared: SharedObjects = self.without_expulsion(
+            lambda: SharedObjects.share(group, options.objects)
+        )
+        seed = options.seed
         self.name = f"{seed}.{group.me.incarnation:x}"
-        self.interval, self.read_interval = interval, read_interval
+        self.interval, self.read_interval = options.interval, options.read_interval
         self.stopped = threading.Event()
         kinds: list[Callable[[random.Random, str], None]] = [
             self.write,
@@ -174,16 +181,6 @@ class Work(Membership):
         rng.choice(self.shared.banks).total()
 
 
-def share_all(group: orca.Group, each: int) -> SharedObjects:
-    """Share the objects, if need be as a member that has joined again: it may be expelled at any time."""
-    while True:
-        try:
-            return SharedObjects.share(group, each)
-        except orca.Expelled:
-            group.rejoin(timeout=30)
-            say_joined(group)
-
-
 def move(rng: random.Random, banks: list[Bank]) -> Callable[[], int]:
     """A transfer between two accounts of some bank."""
     source, target = rng.sample(range(ACCOUNTS), 2)
@@ -226,9 +223,13 @@ def parser_of_members(description: str | None) -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(description=description)
     parser.add_argument("--listen", help="make the group, at this address")
     parser.add_argument("--seeds", nargs="*", default=[], help="join through these")
+    parser.add_argument("--rank", type=int, help="ask for this one; else for any that is free")
+    parser.add_argument("--join-within", type=float, default=30.0, help="seconds, each time")
     parser.add_argument("--r", type=int, default=0)
-    parser.add_argument("--interval", type=float, default=0.0)
-    parser.add_argument("--read-interval", type=float, default=0.002)
+    parser.add_argument(
+        "--interval", type=float, default=0.0, help="seconds between writes of a thread"
+    )
+    parser.add_argument("--read-interval", type=float, default=0.002, help="seconds between reads")
     parser.add_argument("--objects", type=int, default=2)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--stack")
@@ -239,13 +240,14 @@ def joining_of(options: argparse.Namespace) -> Joining:
     """What is to be entered to be a member; a signal shows where all threads are."""
     faulthandler.register(signal.SIGUSR2)
     logging.basicConfig(format="%(asctime)s %(message)s", level=logging.INFO)
-    return orca.join(
+    asked = make_options(
         listen=options.listen,
         seeds=options.seeds or None,
         resilience=options.r,
         stack=options.stack,
-        timeout=30,
+        timeout=options.join_within,
     )
+    return Joining(lambda: asked.replace(own_rank=options.rank))
 
 
 def main() -> None:
@@ -254,8 +256,7 @@ def main() -> None:
     with joining_of(options) as group:
         say_joined(group)
         threading.Thread(target=tell_views, args=(group,), daemon=True).start()
-        shared = share_all(group, options.objects)
-        work = Work(group, shared, options.interval, options.read_interval, options.seed)
+        work = Work(group, options)
         for thread in work.threads:
             thread.start()
         for line in sys.stdin:
@@ -266,10 +267,11 @@ def main() -> None:
                     work.stopped.set()
                     for thread in work.threads:
                         thread.join()
-                    group.fence()
+                    work.without_expulsion(group.fence)
                     say(stopped=True)
                 case "leave":
-                    group.digest()
+                    with contextlib.suppress(orca.Expelled):
+                        group.digest()
                     sys.exit()  # in an orderly way the last ones would wait for more members
 
 

@@ -40,6 +40,8 @@ class Settings:
     """Of all; without one the order of members on this host is in shared memory."""
     called: bool = False
     """Callers write down what they call, in the folder `calls`; else the product keeps its history, in `history`."""
+    join_within: float = 30.0
+    """Seconds in which a process must be in the group, each time that it joins."""
 
 
 class Member(Process):
@@ -72,7 +74,7 @@ class Processes:
         hosts: Sequence[TapHost] = (),
         key: Path | None = None,
     ) -> None:
-        """With `hosts` each member is on the next one, reached by TCP under a key."""
+        """With `hosts` each member is on the next one, reached by TCP under a key, and asks for the host's number as its rank."""
         self.hosts, self.key = hosts, key
         self.folder = folder
         self.settings = settings
@@ -104,6 +106,7 @@ class Processes:
             "--interval": self.settings.interval,
             "--read-interval": self.settings.read_interval,
             "--objects": self.settings.objects,
+            "--join-within": self.settings.join_within,
             "--seed": self.seed_of(number),
         }
         if self.settings.stack:
@@ -112,6 +115,9 @@ class Processes:
             options["--calls"] = self.folder / "calls"
         else:
             environment["ORCALIKE_HISTORY"] = str(self.folder / "history")
+        if host is not None:
+            # The lowest that is free may be that of a member which was expelled, and could then never join again.
+            options["--rank"] = number % len(self.hosts)
         arguments = [str(part) for option in options.items() for part in option]
         command = [sys.executable, "-m", f"tests.campaign.{program}", *way, *arguments]
         if host is not None:

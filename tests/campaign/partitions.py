@@ -12,6 +12,7 @@ import argparse
 import random
 import secrets
 import shutil
+import signal
 import sys
 import tempfile
 import time
@@ -19,20 +20,21 @@ from pathlib import Path
 
 from orcalike.history_check.check import check_histories
 from orcalike.history_check.records import load
+from orcalike.launch_protocol.environment import DETECTION_OVER_TCP
 from tests.campaign.bars import Bar, Figure, Scale
-from tests.campaign.members import Processes, Settings
+from tests.campaign.members import Member, Processes, Settings
 from tests.campaign.models import model_of
 from tests.lib.lossy_switch import LossySwitch, why_not
 from tests.lib.processes import Stuck
 
 HOSTS = 5
 LOSSES = (0.05, 0.1, 0.2, 0.3)
-DETECTION = 0.5
+DETECTION = DETECTION_OVER_TCP / 1e9
 """D, seconds, as it is by default."""
 SETTLED_WITHIN = 120.0
 """Seconds in which all must be in one view again, and be done; TCP backs off while frames are lost."""
 CUTS_OF_A_RUN = 10
-SETTINGS = Settings(degree=1, interval=0.02)
+SETTINGS = Settings(degree=1, interval=0.02, join_within=SETTLED_WITHIN)
 
 
 def torment(
@@ -71,7 +73,15 @@ def torment(
     histories = load(folder / "history")
     verdict = check_histories(histories, settings.degree, model_of)
     wrong += [f"{folder}: {each}" for each in verdict.violations[:3]]
+    wrong += [f"{folder}: {each}" for member in processes.members for each in faults_of(member)]
     return wrong, verdict.delivered
+
+
+def faults_of(member: Member) -> list[str]:
+    """What a member could not get over: to join again after Expelled is none, nor to be killed in the end."""
+    code = member.process.returncode
+    ended = [] if code in (0, -signal.SIGKILL) else [f"member {member.number} ended with {code}"]
+    return member.trouble + ended
 
 
 def run(cuts: int, loss: float, seed: int) -> list[str]:

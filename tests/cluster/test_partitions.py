@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from tests.campaign.members import Settings
-from tests.campaign.partitions import HOSTS, torment
+from tests.campaign.partitions import HOSTS, SETTLED_WITHIN, torment
 from tests.lib.lossy_switch import lossy_switch
 
-SETTINGS = Settings(degree=1, interval=0.05, read_interval=0.02)
+SETTINGS = Settings(degree=1, interval=0.05, read_interval=0.02, join_within=SETTLED_WITHIN)
 
 
 @pytest.mark.parametrize(("loss", "seed"), [(0.05, 1), (0.2, 2)])
