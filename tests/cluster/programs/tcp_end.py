@@ -1,4 +1,4 @@
-"""One end of a connection by TCP: at each line of its stdin it goes on; it reports how its kernel sends again what is lost.
+"""One end of a connection by TCP, which reports how its kernel sends again what is lost: `send`, `receive`, `close` come on stdin.
 
 tcp_end.py listen|connect ADDRESS
 """
@@ -44,14 +44,18 @@ def main() -> None:
     """What the test starts."""
     end = connection(*sys.argv[1:])
     tell(connected=True)
-    input()
-    end.send(b"x")
-    wait_for(lambda: tries_and_pause(end)[0] >= TRIES, "it is sent again")
-    tell(pause=tries_and_pause(end)[1])
-    end.setblocking(True)
-    end.settimeout(DEADLINE)
-    tell(received=len(end.recv(1)))
-    input()
+    for line in sys.stdin:
+        match line.strip():
+            case "send":
+                end.send(b"x")
+                wait_for(lambda: tries_and_pause(end)[0] >= TRIES, "it is sent again")
+                tell(pause=tries_and_pause(end)[1])
+            case "receive":
+                end.settimeout(DEADLINE)
+                tell(received=len(end.recv(1)))
+            case "close":
+                end.close()
+                tell(closed=True)
 
 
 main()
