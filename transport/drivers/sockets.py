@@ -242,7 +242,7 @@ def outlast(sock: socket.socket, slow: int) -> None:
         return
     limit = sock.getsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT)
     if limit:  # it counts while the other end acknowledges, too, but has no room
-        least = 2 * slow // 1_000_000
+        least = min(2 * slow // 1_000_000, (1 << 31) - 1)
         sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, max(limit, least))
 
 
