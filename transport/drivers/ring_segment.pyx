@@ -38,7 +38,7 @@ cdef extern from *:
     """
     #define ring_applied_at(m, row) ring_get_relaxed(&(m)->order->rows[row].applied)
     #define ring_state_at(m, row) ring_get_relaxed(&(m)->order->rows[row].state)
-    #define ring_interest_at(m, row) ring_get_relaxed(&(m)->order->rows[row].interest)
+    #define ring_interest_at(m, row) (ring_get_relaxed(&(m)->order->rows[row].interest) & RING_OBJECTS_MASK)
     #define ring_holder_at(m, row) ring_get_relaxed(&(m)->order->rows[row].holder)
     #define ring_sleepers_of(m) ring_get_relaxed(&(m)->order->sleepers)
     #define ring_waiters_of(m) ring_get_relaxed(&(m)->order->room_waiters)

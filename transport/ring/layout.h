@@ -24,7 +24,7 @@
 #define RING_ANYTHING (~0ull)
 
 #define RING_MAGIC 0x676e6972616372ffull /* no text file begins so */
-#define RING_VERSION 4u
+#define RING_VERSION 5u
 #ifndef RING_ROWS              /* the simulator has fewer, which are used again sooner */
 #define RING_ROWS 64u         /* members at most */
 #define RING_HALF 32u         /* a futex can tell 32 sleepers apart, so there are two alarms */
@@ -169,6 +169,16 @@ static inline uint64_t ring_begun_word(uint32_t incarnation, uint32_t view)
 }
 static inline uint32_t ring_begun_incarnation(uint64_t begun) { return (uint32_t)(begun >> 32); }
 
+/* What is to wake a row's holder: incarnation (22) | bits of objects (42). Of the 64 bits the last 22 fall on the first ones. */
+#define RING_OBJECTS_MASK 0x3ffffffffffull
+
+static inline uint64_t ring_objects_of(uint64_t news) { return (news | news >> 42) & RING_OBJECTS_MASK; }
+static inline uint64_t ring_interest_word(uint32_t incarnation, uint64_t news)
+{
+    return (uint64_t)incarnation << 42 | ring_objects_of(news);
+}
+static inline uint32_t ring_interest_incarnation(uint64_t interest) { return (uint32_t)(interest >> 42); }
+
 struct ring_row {
     _Alignas(64) _Atomic uint64_t applied; /* the member has applied all slots below */
     _Alignas(64) _Atomic uint32_t state;
@@ -179,7 +189,7 @@ struct ring_row {
      * not known here. And the rows of those that had not accepted, ever. */
     _Atomic uint64_t alone;
     _Atomic uint64_t left_out;
-    /* What the holder is to be woken by while its bit in `sleepers` is set, or its eventfd armed: see `RING_ANYTHING`. */
+    /* What the holder is to be woken by while its bit in `sleepers` is set, or its eventfd armed: see `ring_interest_word`. */
     _Atomic uint64_t interest;
 };
 

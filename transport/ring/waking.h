@@ -35,7 +35,8 @@ static inline void ring_alarm(struct ring_member *m, uint64_t rows)
 }
 
 /* The rows among these whose holders are to be woken by news: those that are `due`, and those with an interest in what the news
- * is `about`. News about anything is for all. */
+ * is `about`. What wakes one is not known if a former holder of its row, which went on late, has written last. News about anything
+ * is for all. */
 static inline uint64_t ring_concerned(struct ring_member *m, uint64_t rows, uint64_t about, uint64_t due)
 {
     uint64_t found = rows & due;
@@ -43,7 +44,8 @@ static inline uint64_t ring_concerned(struct ring_member *m, uint64_t rows, uint
         return rows;
     for (uint64_t left = about ? rows & ~due : 0; left; left &= left - 1) {
         unsigned row = (unsigned)__builtin_ctzll(left);
-        if (ring_get_ordered(&m->order->rows[row].interest) & about)
+        uint64_t interest = ring_get_ordered(&m->order->rows[row].interest);
+        if (interest & ring_objects_of(about) || ring_interest_incarnation(interest) != m->incarnations[row])
             found |= 1ull << row;
     }
     return found;
@@ -145,7 +147,7 @@ static inline void ring_advance(struct ring_member *m)
 /* Ask to be woken by the next news of interest; whether there is any news already. */
 static inline int ring_arm(struct ring_member *m, uint64_t interest)
 {
-    ring_put_relaxed(&m->order->rows[m->row].interest, interest);
+    ring_put_relaxed(&m->order->rows[m->row].interest, ring_interest_word(m->incarnation, interest));
     ring_or(&m->order->sleepers, ring_own_bit(m));
     ring_fence(); /* on arm64 the look could pass the store */
     return ring_has_news(m);
@@ -157,7 +159,7 @@ static inline int ring_arm_eventfd(struct ring_member *m, uint64_t interest)
 {
     _Atomic uint64_t *holder = &m->order->rows[m->row].holder;
     uint64_t found = ring_get_acquire(holder);
-    ring_put_relaxed(&m->order->rows[m->row].interest, interest);
+    ring_put_relaxed(&m->order->rows[m->row].interest, ring_interest_word(m->incarnation, interest));
     while (ring_holder_incarnation(found) == m->incarnation)
         if (ring_swap_if(holder, &found, found | RING_IS_ARMED))
             break;
