@@ -19,6 +19,7 @@ from typing import Any
 import pytest
 
 from tests.lib.own_runs import take_folder
+from tests.lib.processes import is_alive
 from tests.lib.warm import Fork, WarmCli, python
 
 COUNTING = """
@@ -253,6 +254,23 @@ def test_the_witness_comes_back_as_a_member(counting: Counting) -> None:
         assert run.wait_for("ready", rank=0, again=1)["found"] > 0
         run.go_on(0, 1)
         counting.end(run, 0, 1)
+
+
+def test_the_witness_of_an_order_in_memory_comes_back_when_it_was_out(counting: Counting) -> None:
+    """In the same process, whose pump has served its stack before."""
+    with counting.run("-n4", "--restart", "1", "--keep-going") as run:
+        run.ready(0, 1, 2, 3)
+        first = run.wait_for("on")["witnesses"]
+        assert len(first) == 1
+        paused = re.search(r"the witness \(pid (\d+)\)", counting.chaos("pause", "witness", "1h"))
+        assert paused is not None
+        counting.chaos("kill", "1")  # the next view is without the witness
+        run.wait_for("on", witnesses=[])
+        os.kill(int(paused[1]), signal.SIGCONT)
+        run.wait_for("on", lambda fact: fact["witnesses"] not in ([], first))
+        assert is_alive(int(paused[1]))
+        run.go_on(0, 1, 2, 3)
+        counting.end(run, 0, 1, 2, 3)
 
 
 @SEQUENCERS

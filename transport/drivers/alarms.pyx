@@ -40,12 +40,14 @@ cdef class Alarms(Links):
         self.share_memory(stack)
 
     def replace(self, Stack old, Stack new):
-        """Serve `new`, and `old` no more."""
+        """Serve `new`, and `old` no more; `new` may be served already."""
+        cdef bint is_served = self.serves(new)
         if old.alarm is not None:
             self.epoll.remove(old.alarm.reader, self.epoll.slots.index(old))
         Links.replace(self, old, new)
-        new.waiting = old.waiting + old.patient.count
-        self.share_memory(new)
+        if not is_served:
+            new.waiting = old.waiting + old.patient.count
+            self.share_memory(new)
 
     def serve_on(self, loop):
         """An event loop polls from now on, whenever there is something."""

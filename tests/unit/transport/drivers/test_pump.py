@@ -199,3 +199,27 @@ def test_what_a_thread_puts_out_that_comes_back_late_is_dropped() -> None:
     assert end.stack.out.closes == []
     assert end.is_closed(sock)
     sock.close()
+
+
+def member_over_memory(incarnation: int) -> Stack:
+    config = StackConfig("g", {"resilience": 0})
+    member = Member("unix:/none", incarnation, None, witness=True)
+    return Stack(parse_stack("RING:MBRSHIP:COM:unix"), config, member, incarnation)
+
+
+def test_a_stack_that_is_served_already_takes_the_place_of_another_one() -> None:
+    """As when a witness joins again. Its alarm is watched once, and no thread is counted twice."""
+    pump, old, new = Pump(), member_over_memory(1), member_over_memory(2)
+    for stack in (old, new):
+        pump.add(stack)
+    pump.replace(old, new)
+    assert new.waiting == 1
+    pump.close_all()
+
+
+def test_a_stack_takes_over_the_count_of_threads_from_another_one() -> None:
+    pump, old, new = Pump(), member_over_memory(1), member_over_memory(2)
+    pump.add(old)
+    pump.replace(old, new)
+    assert new.waiting == 1
+    pump.close_all()
