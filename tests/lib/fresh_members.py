@@ -89,7 +89,7 @@ class Bench:
     """Members of one group in this process, and two boxes as each of them has them."""
 
     def __init__(
-        self, stack: ExitStack, folder: Path, freshness: str = LONG, **options: Any
+        self, stack: ExitStack, folder: Path, freshness: str = LONG, /, **options: Any
     ) -> None:
         self.threads = stack.enter_context(ThreadPoolExecutor())  # joined when the groups are left
         address = f"unix:{folder / 'first'}"

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 
-from tests.lib.fresh_members import ANYTHING, LOOKS, MAY_END, Bench, OnLoop, move
+from tests.lib.fresh_members import ANYTHING, LOOKS, MAY_END, Bench, Box, OnLoop, move
 from tests.lib.processes import DEADLINE, until
 
 
@@ -195,3 +196,42 @@ def test_a_coroutine_beside_a_thread_of_the_groups_own_is_woken(bench: Bench) ->
     bench.boxes[0].put(7)
     assert bench.wakes() > wakes
     assert taken.result(DEADLINE) == 7
+
+
+def test_reads_at_objects_that_share_a_bit_are_woken_each_by_its_own(bench: Bench) -> None:
+    """Of many objects; the last one that is waited for sleeps on meanwhile."""
+    numbers = [0, 42, 64, 128]
+    near, far = (
+        {number: group.share(Box, f"box {number}") for number in range(130)}
+        for group in (bench.groups[1], bench.groups[0])
+    )
+    outcomes = [bench.start(1, lambda: near[0].holds(1))]
+    outcomes += [bench.threads.submit(near[number].holds, 1) for number in numbers[1:]]
+    until(lambda: bench.groups[1]._session.stack.patient.count == len(numbers), "all wait")
+    for number, outcome in zip(reversed(numbers), reversed(outcomes), strict=True):
+        assert not outcome.done()
+        far[number].put(1)
+        assert outcome.result(DEADLINE) == 1
+    assert bench.groups[1]._session.stack.patient.count == 0
+
+
+def test_many_coroutines_at_many_objects_are_woken(bench: Bench, on_loop: OnLoop) -> None:
+    far = [bench.groups[0].share(Box, f"box {number}") for number in range(130)]
+
+    async def share() -> list[Box]:
+        return [await on_loop.group.share.aio(Box, f"box {number}") for number in range(130)]
+
+    near = on_loop.start(share).result(DEADLINE)
+    on_loop.after_news()
+    seen = [on_loop.start(partial(box.holds.aio, 2)) for box in near]
+    taken = [on_loop.start(box.take.aio) for box in near[64:]]
+    count = len(seen) + len(taken)
+    until(lambda: on_loop.group._session.stack.patient.count == count, "all wait")
+    for box, outcome in zip(far[64:], taken, strict=True):
+        box.put(7)
+        assert outcome.result(DEADLINE) == 7
+    for box, reader in zip(far, seen, strict=True):
+        box.put(7)
+        box.put(7)
+        assert reader.result(DEADLINE) == 2
+    assert on_loop.group._session.stack.patient.count == 0
