@@ -16,9 +16,6 @@ LONG = 10**13
 STEPS = 100
 """Frames from one to another, at most."""
 
-STEPS = 100
-"""Frames from one to another, at most."""
-
 Giving = Callable[[RecordingApplication], Iterator[bytes]]
 
 
