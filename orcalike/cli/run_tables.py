@@ -129,15 +129,27 @@ def wait_of(process: Process) -> str:
 
 
 def complaints(group: dict[str, Any]) -> list[str]:
-    """Why a group, or a member of it, does not go on: a line for each reason."""
-    lines = []
+    """Which members of a group do not go on, and why: a line for each reason."""
+    members: dict[tuple[str, str, str], list[str]] = {}
     for member in group["members"]:
-        if member["state"] == "blocked":
-            waits_for = listed(member["waits_for"]) or "others"
-            lines.append(f"blocked: waits for {waits_for}: {visible(member['rule'])}")
-        elif member["state"] == "waits":
-            lines.append(f"waits: {visible(member['rule'])}")
-    return list(dict.fromkeys(lines))
+        if member["state"] in ("blocked", "waits"):
+            reason = listed(member["waits_for"]), visible(member["rule"])
+            members.setdefault((member["state"], *reason), []).append(name_of(member["role"]))
+    return [_complaint(names, *reason) for reason, names in members.items()]
+
+
+def _complaint(names: list[str], state: str, missing: str, rule: str) -> str:
+    are, wait = ("is", "waits") if len(names) == 1 else ("are", "wait")
+    if state == "waits":
+        return f"{listed(names)} {wait}: {rule}"
+    if not missing:
+        return f"{listed(names)} {are} blocked: {rule}; each member that is missing has ended"
+    return f"{listed(names)} {are} blocked, and {wait} for {missing}: {rule}"
+
+
+def name_of(role: int | str) -> str:
+    """`rank 2`, or `the witness`."""
+    return f"rank {role}" if isinstance(role, int) else f"the {role}"
 
 
 def figure(member: Member | None, name: str) -> Any:

@@ -198,7 +198,7 @@ def _group(name: str, group: Group, answers: dict[Role, Description]) -> dict[st
         "order": "shared memory" if group.shares_memory else "sequencer",
         "sequencer": _role(group.sequencer) if group.ordered else None,
         "resilience": degrees[0] if degrees else None,
-        "missing": sorted({name for member in members for name in member["waits_for"]}),
+        "missing": _missing(*group.places.values()),
         "rules": list(dict.fromkeys(filter(None, (member["rule"] for member in members)))),
         "members": members,
         "objects": _objects(answers.values(), listing),
@@ -229,7 +229,7 @@ def _member(role: Role, place: Place, found: Description | None, furthest: int) 
         "role": _role(role),
         "state": "syncing" if found is not None and found.syncing else _STATES[place.state],
         "answers": found is not None,
-        "waits_for": [name_of(missing) for _, missing in place.missing],
+        "waits_for": _missing(place),
         "rule": place.rule,
         "view": found and found.view,
         "size": found and found.size,
@@ -240,6 +240,12 @@ def _member(role: Role, place: Place, found: Description | None, furthest: int) 
         "sent": found and found.sent,
         "guarded": found and found.guarded,
     }
+
+
+def _missing(*places: Place) -> list[str]:
+    """The names of the members that these miss, in the order of their ranks."""
+    roles = {role for place in places for _, role in place.missing}
+    return [name_of(role) for role in sorted(roles, key=_order)]
 
 
 _STATES = {

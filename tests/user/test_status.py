@@ -262,7 +262,9 @@ def test_for_which_members_a_group_waits(cli: Cli) -> None:
         until(lambda: members_of(runs()[0])[0]["size"] == 2)
         assert run["groups"][0]["missing"] == ["rank 0", "rank 1"]
         assert run["groups"][0]["rules"] == ["1 of 3 members are no majority"]
-        expected = "blocked: waits for rank 0 and rank 1: 1 of 3 members are no majority"
+        expected = (
+            "rank 2 is blocked, and waits for rank 0 and rank 1: 1 of 3 members are no majority"
+        )
         assert expected in status().stdout.splitlines()
         process.send_signal(signal.SIGINT)
         process.communicate("", cli.deadline)
