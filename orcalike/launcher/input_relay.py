@@ -48,7 +48,7 @@ class InputRelay:
 
     def _go_on(self) -> None:
         """Read when there is something, as long as it can be passed on."""
-        wanted = not self._at_end and self._credit >= READ_SIZE and self._child is not None
+        wanted = not self._at_end and self._credit >= READ_SIZE
         if wanted and not may_read_stdin():
             self._unwatch()
             self._timers.at("input", LOOK_SECONDS, self._go_on)
@@ -72,7 +72,6 @@ class InputRelay:
     def _read(self) -> None:
         child = self._child
         if child is None or child.ended:
-            self._child = None
             self._unwatch()
             return
         if may_read_stdin():
