@@ -88,12 +88,10 @@ class Door:
             self._spare = -1
 
     def _answer_datagram(self) -> None:
-        try:
+        with contextlib.suppress(OSError):
             said, source = self._datagrams.recvfrom(len(DATAGRAM) + 1)
             if said == DATAGRAM:
                 self._datagrams.sendto(said, source)
-        except OSError:
-            return
 
 
 def _bind_both(host: str) -> tuple[socket.socket, socket.socket]:
@@ -148,17 +146,21 @@ class Probes:
             self._finish(number, NO_DATAGRAMS if sends else os.strerror(errno.ETIMEDOUT))
 
     def _try(self, number: int, address: str) -> None:
-        host, _, port = address.removeprefix("tcp:").rpartition(":")
-        host = host.strip("[]")
-        probe = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET)
+        host, _, digits = address.removeprefix("tcp:").rpartition(":")
+        host, port = host.strip("[]"), int(digits)
+        try:
+            probe = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET)
+        except OSError as error:  # there are no descriptors for more
+            self._troubles[number] = error.strerror or str(error)
+            return
         probe.setblocking(False)
+        trouble = probe.connect_ex((host, port))
+        if trouble not in (0, errno.EINPROGRESS):
+            probe.close()
+            self._troubles[number] = os.strerror(trouble)
+            return
         self._open[number] = probe
-        trouble = probe.connect_ex((host, int(port)))
-        if trouble != errno.EINPROGRESS:
-            self._open.pop(number).close()
-            self._troubles[number] = os.strerror(trouble) if trouble else ""
-        else:
-            self._selector.register(probe, selectors.EVENT_WRITE, partial(self._connected, number))
+        self._selector.register(probe, selectors.EVENT_WRITE, partial(self._connected, number))
 
     def _connected(self, number: int) -> None:
         probe = self._open[number]
@@ -170,12 +172,11 @@ class Probes:
 
     def _try_datagrams(self, number: int, connected: socket.socket) -> None:
         """What connections reach, try with datagrams."""
-        there = connected.getpeername()
-        probe = socket.socket(connected.family, socket.SOCK_DGRAM)
-        probe.setblocking(False)
+        there, family = connected.getpeername(), connected.family
         self._selector.unregister(connected)
-        connected.close()
-        self._open[number] = probe
+        connected.close()  # first: there may be no descriptor beside it
+        probe = self._open[number] = socket.socket(family, socket.SOCK_DGRAM)
+        probe.setblocking(False)
         self._selector.register(probe, selectors.EVENT_READ, partial(self._answered, number))
         try:
             probe.connect(there)

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import errno
 import math
 import os
 import selectors
 import socket
+import time
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
 from orcalike.launcher import probes
-from orcalike.launcher.probes import NO_DATAGRAMS, Door, Probes
-from tests.lib.descriptors import without_descriptors
+from orcalike.launcher.listeners import bind_tcp
+from orcalike.launcher.probes import NO_DATAGRAMS, PROBE_SECONDS, Door, Probes
+from tests.lib.descriptors import count_files, without_descriptors
 
 
 @pytest.fixture
@@ -47,20 +51,40 @@ def test_a_door_without_descriptors_does_not_keep_the_loop_awake(
     selector: selectors.BaseSelector, monkeypatch: pytest.MonkeyPatch, has_spare: bool
 ) -> None:
     """Connections are let go by the spare one, or wait; both have reached the host."""
-    door = Door(selector, "127.0.0.1")
+    files = count_files()
+    with monkeypatch.context() as patch:
+        if not has_spare:
+            patch.setattr(os, "devnull", "/none")  # the system has no room for it
+        door = Door(selector, "127.0.0.1")
     port = int(door.address.rpartition(":")[2])
     knocking = [socket.create_connection(("127.0.0.1", port)) for _ in range(8)]
-    if not has_spare:
-        monkeypatch.setattr(os, "devnull", "/none")  # the system has no room for it
     with without_descriptors():
         for _ in range(50):
             events = selector.select(0)
             for key, _ in events:
                 key.data()
         assert events == []
-    door.close()
     for sock in knocking:
+        sock.setblocking(False)
+        if has_spare:
+            assert sock.recv(1) == b""
+        else:
+            with pytest.raises(BlockingIOError):
+                sock.recv(1)
         sock.close()
+    door.close()
+    assert not selector.get_map()
+    assert count_files() == files
+
+
+def test_connections_and_datagrams_that_have_gone_again_hold_up_nothing(
+    selector: selectors.BaseSelector,
+) -> None:
+    door = Door(selector, "127.0.0.1")
+    for key in list(selector.get_map().values()):
+        key.data()
+    assert tried(selector, [door.address]) == [""]
+    door.close()
 
 
 def test_what_only_connections_reach(selector: selectors.BaseSelector) -> None:
@@ -95,3 +119,81 @@ def test_a_door_answers_nothing_but_probes(selector: selectors.BaseSelector) -> 
         with pytest.raises(BlockingIOError):
             other.recv(99)
     door.close()
+
+
+def test_a_time_limit_counts_from_the_beginning(selector: selectors.BaseSelector) -> None:
+    with (
+        socket.create_server(("127.0.0.1", 0)) as listener,
+        socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as mute,
+    ):
+        mute.bind(listener.getsockname())
+        port = listener.getsockname()[1]
+        here = Probes(selector)
+        found: list[list[str]] = []
+        assert here.timeout(time.monotonic()) == math.inf
+        began = time.monotonic()
+        here.try_all([f"tcp:127.0.0.1:{port}"], found.append)
+        assert here.timeout(began) >= PROBE_SECONDS
+        assert here.timeout(time.monotonic()) <= PROBE_SECONDS
+        with pytest.raises(ValueError, match="too many"):
+            here.try_all([], found.append)  # one after the other
+        for key, _ in selector.select(30):
+            key.data()
+        here.expire(began + PROBE_SECONDS / 2)
+        assert found == []
+        late = time.monotonic() + PROBE_SECONDS
+        assert here.timeout(late) == 0
+        here.expire(late)
+        assert found == [[NO_DATAGRAMS]]
+        assert here.timeout(late) == math.inf
+        assert not selector.get_map()
+
+
+def test_no_address_and_too_many(selector: selectors.BaseSelector) -> None:
+    assert tried(selector, []) == []
+    with pytest.raises(ValueError, match="too many"):
+        tried(selector, ["tcp:127.0.0.1:1"] * (probes.PROBES_MAX + 1))
+    assert not selector.get_map()
+
+
+def test_an_address_that_cannot_be_tried_says_why(selector: selectors.BaseSelector) -> None:
+    """At once: a link-local address is none without its interface; and without descriptors none can be."""
+    door = Door(selector, "127.0.0.1")
+    assert tried(selector, ["tcp:[fe80::1]:9", door.address]) == ["Invalid argument", ""]
+    with without_descriptors():
+        assert tried(selector, [door.address]) == ["Too many open files"]
+    with without_descriptors(free=2):  # one for the door's end of the connection
+        assert tried(selector, [door.address]) == [""]
+    door.close()
+    assert not selector.get_map()
+
+
+def test_a_firewall_that_refuses_datagrams_is_not_waited_for(
+    selector: selectors.BaseSelector, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Refused(socket.socket):
+        def send(self, *arguments: Any) -> int:
+            raise PermissionError(errno.EPERM, os.strerror(errno.EPERM))
+
+    door = Door(selector, "127.0.0.1")
+    monkeypatch.setattr(socket, "socket", Refused)
+    found: list[list[str]] = []
+    Probes(selector).try_all([door.address], found.append)
+    while not found:
+        for key, _ in selector.select(30):
+            key.data()
+    assert found == [[NO_DATAGRAMS]]
+    monkeypatch.undo()
+    door.close()
+
+
+def test_a_port_that_is_free_for_connections_alone_is_not_taken(
+    selector: selectors.BaseSelector, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as other:
+        other.bind(("127.0.0.1", 0))
+        ports = [other.getsockname()[1], 0]
+        monkeypatch.setattr(probes, "bind_tcp", lambda host, port: bind_tcp(host, ports.pop(0)))
+        door = Door(selector, "127.0.0.1")
+        assert tried(selector, [door.address]) == [""]
+        door.close()

@@ -1,0 +1,533 @@
+"""What an agent does with the frames of its launcher, and when it ends; the launcher here is the test."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import json
+import os
+import signal
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+
+from orcalike.launcher import agent as module
+from orcalike.launcher import orphans
+from orcalike.launcher.agent import Agent, serve
+from orcalike.launcher.child import Exit, Start, Usage
+from orcalike.launcher.errors import LaunchError
+from orcalike.launcher.frames import (
+    CREDIT,
+    NUMBER,
+    SIGNAL,
+    STATUS,
+    WINDOW,
+    Frame,
+    FrameReader,
+    Kind,
+)
+from orcalike.launcher.greeting import Assignment, HostReport, answer
+from orcalike.launcher.run_plan import RunPlan
+from tests.lib.descriptors import count_files
+
+PLAN = RunPlan(identity="j", seed=1, program="prog.py")
+ASSIGNMENT = Assignment(
+    version="1", plan=PLAN, name="a", node=1, slots=2, key=b"k", drawn_from="", lease=60.0
+)
+HANDLED = (signal.SIGTERM, signal.SIGHUP, signal.SIGINT, signal.SIGCHLD, signal.SIGUSR1)
+NONCE = bytes(range(16))
+
+
+class Child:
+    """In place of a process of this host."""
+
+    def __init__(self, start: Start, stdin: int | None, pid: int) -> None:
+        self.role, self.pid, self.usage = start.role, pid, Usage(1.5, 4096, 2.0)
+        self.stdin = -1 if stdin is None else os.dup(stdin)
+        self.calls: list[tuple[Any, ...]] = []
+        self.observer: Any = None
+
+    def observe(self, observer: object) -> None:
+        self.observer = observer
+
+    def __getattr__(self, name: str) -> Any:
+        return lambda *values: self.calls.append((name, *values))
+
+
+class Host:
+    """In place of a `LocalHost`."""
+
+    last: Host
+
+    def __init__(self, name: str, plan: RunPlan, *_: object) -> None:
+        self.name, self.own, self.spared = name, "", {4711}
+        self.on_left: Any = None
+        self.children: list[Child] = []
+        self.calls: list[str] = []
+        self.reserved: list[object] = []
+        self.template_for = 0
+        self.refuses: OSError | None = None
+        Host.last = self
+
+    def start(self, start: Start, stdin: int | None = None) -> Child:
+        if self.refuses is not None:
+            raise self.refuses
+        self.children.append(Child(start, stdin, 100 + len(self.children)))
+        return self.children[-1]
+
+    def reserve(self, roles: list[object]) -> list[str]:
+        self.reserved += roles
+        return [f"tcp:{self.own}:{number}" for number, _ in enumerate(roles, 1)]
+
+    def load_template(self, ranks: int) -> None:
+        self.template_for = ranks
+
+    def kill_rest(self) -> None:
+        self.calls.append("kill_rest")
+
+    def reap_rest(self) -> None:
+        self.calls.append("reap_rest")
+
+
+class Launcher:
+    """Both ends of the connection."""
+
+    def __init__(self, directory: Path) -> None:
+        self._directory = directory
+        self._reads, self.writer = os.pipe()
+        os.set_blocking(self._reads, False)
+        self.reader, self._writes = os.pipe()
+        self._frames = FrameReader()
+        self.agent: Agent | None = None
+
+    def make(self, **changes: Any) -> Agent:
+        """An agent that has greeted."""
+        assignment = ASSIGNMENT.replace(**changes)
+        self.agent = Agent(
+            assignment, b"k", self._directory, cast(Any, None), self.reader, self.writer
+        )
+        self.agent.greet()
+        return self.agent
+
+    def run(self, *frames: Frame, **changes: Any) -> list[Frame]:
+        """An agent that is sent these frames and no more; what it has sent when it is over."""
+        made = self.agent or self.make(**changes)
+        made._over = False
+        if frames:
+            self.send(*frames)
+        made.run()
+        return self.received()
+
+    def send(self, *frames: Frame) -> None:
+        os.write(self._writes, b"".join(frame.encode() for frame in frames))
+
+    def read_answer(self) -> bytes:
+        """The line that comes before the agent's frames."""
+        return os.read(self._reads, len(answer(NONCE)))
+
+    def received(self) -> list[Frame]:
+        """What the agent has sent since the last look."""
+        data = b""
+        with contextlib.suppress(BlockingIOError):
+            while more := os.read(self._reads, 1 << 20):
+                data += more
+        return list(self._frames.feed(data))
+
+    def end(self) -> None:
+        """Nothing more comes."""
+        os.close(self._writes)
+        self._writes = -1
+
+    def close(self) -> None:
+        if self.agent is not None:
+            if self.agent._door is not None:
+                self.agent._door.close()
+            self.agent.stream.close()
+            for child in self.agent.children.values():
+                child._close_input()
+            self.agent.selector.close()
+            for started in Host.last.children:
+                if started.stdin >= 0:
+                    os.close(started.stdin)
+        for each in (self._reads, self.writer, self.reader, self._writes):
+            if each >= 0:
+                os.close(each)
+
+
+@pytest.fixture
+def launcher(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Launcher]:
+    monkeypatch.setattr(module, "LocalHost", Host)
+    monkeypatch.setattr(module, "own_host", lambda **_: "127.0.0.1")
+    handlers = {number: signal.getsignal(number) for number in HANDLED}
+    files = count_files()
+    made = Launcher(tmp_path)
+    yield made
+    made.close()
+    for number, handler in handlers.items():
+        signal.signal(number, handler)
+    assert count_files() == files
+
+
+def start_of(role: int | None = 1) -> bytes:
+    return json.dumps(Start(role=role, listen="tcp:10.0.0.1:1", seeds=()).named()).encode()
+
+
+QUIT = Frame(Kind.QUIT)
+
+
+def kinds(frames: list[Frame]) -> list[Kind]:
+    return [frame.kind for frame in frames]
+
+
+def report_of(frames: list[Frame]) -> HostReport:
+    (hello,) = frames
+    assert (hello.kind, hello.process) == (Kind.HELLO, 0)
+    return HostReport.decode(hello.data)
+
+
+def test_what_a_host_reports_of_itself(launcher: Launcher) -> None:
+    launcher.make()
+    report = report_of(launcher.received())
+    assert (report.trouble, report.host, report.pid) == ("", "127.0.0.1", os.getpid())
+    assert report.addresses == ("tcp:127.0.0.1:1", "tcp:127.0.0.1:2", "tcp:127.0.0.1:3")
+    assert Host.last.reserved == [0, 1, None]  # a witness, too, may have to be here
+    assert Host.last.template_for == 2
+    assert report.door.startswith("tcp:127.0.0.1:")
+
+
+def test_a_host_without_what_it_needs(launcher: Launcher, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "missing_packages", lambda plan: "no package x")
+    launcher.make()
+    report = report_of(launcher.received())
+    assert (report.trouble, report.addresses, report.door) == ("no package x", (), "")
+
+
+@pytest.mark.parametrize(
+    ("error", "changes", "trouble"),
+    [
+        (ValueError("no such interface"), {}, "its own address: no such interface"),
+        (OSError(99, "Cannot assign"), {"interface": "eth9"}, "eth9: Cannot assign"),
+        (OSError("of no number"), {"advertise": "h", "interface": "e"}, "h: of no number"),
+    ],
+)
+def test_a_host_without_an_address(
+    launcher: Launcher,
+    monkeypatch: pytest.MonkeyPatch,
+    error: Exception,
+    changes: dict[str, str],
+    trouble: str,
+) -> None:
+    def none(**_: object) -> str:
+        raise error
+
+    monkeypatch.setattr(module, "own_host", none)
+    launcher.make(**changes)
+    report = report_of(launcher.received())
+    assert report.trouble == (
+        f"{trouble}; say at which address others reach it: --interface NAME or NETWORK, or "
+        "--advertise HOST=ADDRESS"
+    )
+
+
+def test_processes_are_started_and_reported_of(launcher: Launcher) -> None:
+    frames = launcher.run(
+        Frame(Kind.START, 5, start_of()),
+        Frame(Kind.START, 6, start_of()),
+        Frame(Kind.PING, 0, NUMBER.pack(60)),
+        QUIT,
+    )[1:]
+    assert frames == [
+        Frame(Kind.STARTED, 5, NUMBER.pack(100)),
+        Frame(Kind.STARTED, 6, NUMBER.pack(101)),
+        Frame(Kind.PONG, 0, b'{"5": [1.5, 4096, 2.0], "6": [1.5, 4096, 2.0]}'),
+    ]
+    assert [child.stdin for child in Host.last.children] == [-1, -1]
+
+
+def test_a_process_that_is_over_is_reported_of_no_more(launcher: Launcher) -> None:
+    made = launcher.make()
+    launcher.run(Frame(Kind.START, 5, start_of()), QUIT)
+    observer = Host.last.children[0].observer
+    observer.ended(Exit(0))
+    observer.output_ended(1)
+    observer.output_ended(2)
+    assert launcher.received()[-3:] == [
+        Frame(Kind.ENDED, 5, STATUS.pack(0)),
+        Frame(Kind.OUT, 5),
+        Frame(Kind.ERR, 5),
+    ]
+    assert made.children == {}
+
+
+def test_what_is_for_a_process_reaches_it(launcher: Launcher) -> None:
+    frames = [
+        Frame(Kind.SIGNAL, 5, SIGNAL.pack(15, 0)),
+        Frame(Kind.SIGNAL, 5, SIGNAL.pack(10, 1)),
+        Frame(Kind.LINE, 5, b"heal"),
+        Frame(Kind.CLOSE, 5),
+    ]
+    unknown = [frame._replace(process=9) for frame in frames]
+    unknown += [Frame(Kind.INPUT, 9, b"x"), Frame(Kind.CREDIT, 9, b"of one that has ended")]
+    launcher.run(Frame(Kind.START, 5, start_of()), *unknown, *frames, Frame(Kind.KILL_REST), QUIT)
+    (child,) = Host.last.children
+    assert child.calls == [
+        ("signal", 15),
+        ("signal_alone", 10),
+        ("send_line", b"heal"),
+        ("close_output",),
+    ]
+    assert Host.last.calls == ["kill_rest"]
+
+
+def test_credit_reaches_a_process(launcher: Launcher) -> None:
+    launcher.make()
+    launcher.run(Frame(Kind.START, 5, start_of()), Frame(Kind.KILL_REST), QUIT)
+    (child,) = Host.last.children
+    child.observer.output(1, bytes(WINDOW))
+    assert child.calls == [("pause", 1)]
+    launcher.run(Frame(Kind.CREDIT, 5, CREDIT.pack(1, WINDOW)), QUIT)
+    assert child.calls == [("pause", 1), ("resume", 1)]
+
+
+def test_input_is_for_rank_0(launcher: Launcher) -> None:
+    frames = launcher.run(
+        Frame(Kind.START, 5, start_of(0)),
+        Frame(Kind.INPUT, 5, b"a line\n"),
+        Frame(Kind.INPUT, 5, b""),
+        QUIT,
+    )
+    (child,) = Host.last.children
+    assert os.read(child.stdin, 100) == b"a line\n"
+    assert os.read(child.stdin, 100) == b""
+    assert Frame(Kind.CREDIT, 5, CREDIT.pack(0, 7)) in frames
+
+
+@pytest.mark.parametrize("role", [0, 1])
+def test_a_process_that_cannot_be_started(launcher: Launcher, role: int) -> None:
+    """The agent goes on, and keeps nothing of it."""
+    launcher.make()
+    Host.last.refuses = OSError(errno.EAGAIN, "Resource temporarily unavailable")
+    frames = launcher.run(
+        Frame(Kind.START, 5, start_of(role)), Frame(Kind.PING, 0, NUMBER.pack(60)), QUIT
+    )
+    assert frames[1:] == [
+        Frame(Kind.REFUSED, 5, b'[11, "Resource temporarily unavailable"]'),
+        Frame(Kind.PONG, 0, b"{}"),
+    ]
+
+
+@pytest.mark.parametrize(
+    "frame",
+    [
+        Frame(Kind.START, 5, start_of()),
+        Frame(Kind.START, 6, b"{}"),
+        Frame(Kind.START, 6, b"no JSON"),
+        Frame(Kind.PING, 0, b"short"),
+        Frame(Kind.PROBE, 0, b'["tcp:127.0.0.1:x"]'),
+        Frame(Kind.PROBE, 0, b"1"),
+        Frame(Kind.CREDIT, 5, CREDIT.pack(1, 1)),
+        Frame(Kind.HELLO, 0, b"{}"),
+    ],
+    ids=lambda frame: f"{frame.kind.name} {frame.data[:9]!r}",
+)
+def test_a_frame_that_cannot_be_believed_ends_all(launcher: Launcher, frame: Frame) -> None:
+    frames = launcher.run(
+        Frame(Kind.START, 5, start_of()), frame, Frame(Kind.PING, 0, NUMBER.pack(60))
+    )
+    assert kinds(frames) == [Kind.HELLO, Kind.STARTED]
+
+
+def test_an_error_of_its_own_is_no_fault_of_the_launcher(
+    launcher: Launcher, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    launcher.make()
+    monkeypatch.setattr(Host, "kill_rest", lambda host: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        launcher.run(Frame(Kind.KILL_REST))
+
+
+def test_its_door_is_open_until_processes_start(launcher: Launcher) -> None:
+    made = launcher.make()
+    report = report_of(launcher.received())
+    probe = Frame(Kind.PROBE, 0, json.dumps([report.door]).encode())
+
+    def quit_when_probed() -> None:
+        while not (frames := launcher.received()):
+            time.sleep(0.005)
+        answers.extend(frames)
+        launcher.send(QUIT)
+
+    answers: list[Frame] = []
+    for frames in ([probe], [Frame(Kind.START, 5, start_of()), probe]):
+        thread = threading.Thread(target=quit_when_probed)
+        thread.start()
+        made._over = False
+        launcher.send(*frames)
+        made.run()
+        thread.join()
+        answers += launcher.received()
+    probed = [frame.data for frame in answers if frame.kind is Kind.PROBED]
+    assert probed == [b'[""]', b'["Connection refused"]']
+
+
+def test_it_ends_with_the_connection(launcher: Launcher) -> None:
+    launcher.make()
+    launcher.end()
+    assert kinds(launcher.run()) == [Kind.HELLO]
+
+
+def test_it_ends_when_nothing_has_come_for_the_time_of_the_lease(launcher: Launcher) -> None:
+    began = time.monotonic()
+    assert kinds(launcher.run(lease=0.2)) == [Kind.HELLO]
+    assert time.monotonic() - began >= 0.2
+
+
+def test_what_had_come_when_it_was_let_run_again_counts(launcher: Launcher) -> None:
+    """It was stopped meanwhile, say, for longer than the lease."""
+    frames = launcher.run(Frame(Kind.PING, 0, NUMBER.pack(60)), QUIT, lease=-1.0)
+    assert kinds(frames) == [Kind.HELLO, Kind.PONG]
+    frames = launcher.run(Frame(Kind.PING, 0, NUMBER.pack(0)))
+    assert kinds(frames) == [Kind.PONG]  # the lease is as long as the launcher has said last
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGINT])
+def test_a_signal_ends_it(
+    launcher: Launcher, monkeypatch: pytest.MonkeyPatch, number: signal.Signals
+) -> None:
+    monkeypatch.setattr(Host, "kill_rest", lambda host: signal.raise_signal(number))
+    frames = launcher.run(Frame(Kind.KILL_REST))
+    assert kinds(frames) == [Kind.HELLO]
+
+
+def test_what_has_ended_is_reaped(launcher: Launcher, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a process has left behind is this one's to wait for."""
+    monkeypatch.setattr(Host, "kill_rest", lambda host: signal.raise_signal(signal.SIGCHLD))
+    launcher.run(Frame(Kind.PING, 0, NUMBER.pack(60)), QUIT)
+    assert Host.last.calls == []
+    launcher.run(Frame(Kind.KILL_REST), QUIT)
+    assert Host.last.calls == ["reap_rest"]
+    launcher.run(Frame(Kind.PING, 0, NUMBER.pack(60)), QUIT)
+    assert Host.last.calls == ["reap_rest"]
+
+
+def test_all_that_it_has_started_is_killed(
+    launcher: Launcher, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    spared: list[object] = []
+    monkeypatch.setattr(orphans, "kill_orphans", spared.append)
+    launcher.run(Frame(Kind.START, 5, start_of()), Frame(Kind.START, 6, start_of()), QUIT)
+    assert launcher.agent is not None
+    launcher.agent.kill_all()
+    assert [child.calls for child in Host.last.children] == [[("signal", signal.SIGKILL)]] * 2
+    assert spared == [{4711}]
+
+
+class Reaper:
+    """In place of a `Reaper`."""
+
+    pid, closed = 4711, False
+
+    def close(self) -> None:
+        self.closed = True
+
+
+@pytest.fixture
+def reaper(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Reaper:
+    made = Reaper()
+    monkeypatch.setattr(module, "guarded_run_folder", lambda name: (tmp_path / name, made))
+    monkeypatch.setattr(module, "own_key", lambda *values: b"k")
+    monkeypatch.setattr(orphans, "adopt_orphans", lambda: None)
+    return made
+
+
+def test_it_serves_a_launcher_and_then_all_is_over(
+    launcher: Launcher, reaper: Reaper, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("PMI_RANK", "PMIX_RANK", "OMPI_X", "PRTE_X", "HYDI_X", "OTHER"):
+        monkeypatch.setenv(name, "1")
+    killed: list[Agent] = []
+    monkeypatch.setattr(Agent, "kill_all", lambda agent: killed.append(agent))
+    os.write(launcher._writes, ASSIGNMENT.encode(NONCE))
+    launcher.send(QUIT)
+    assert serve(launcher.reader, launcher.writer) == 0
+    (launcher.agent,) = killed
+    assert launcher.agent.assignment == ASSIGNMENT
+    assert launcher.read_answer() == answer(NONCE)
+    assert report_of(launcher.received()).trouble == ""
+    assert reaper.closed
+    assert signal.alarm(0) == 0
+    ours = {"PMI_RANK", "PMIX_RANK", "OMPI_X", "PRTE_X", "HYDI_X", "OTHER"} & set(os.environ)
+    assert ours == {"OTHER"}
+
+
+def test_it_kills_all_though_it_has_failed(
+    launcher: Launcher, reaper: Reaper, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    killed: list[Agent] = []
+
+    def fail(agent: Agent) -> None:
+        raise RuntimeError("a fault")
+
+    monkeypatch.setattr(Agent, "run", fail)
+    monkeypatch.setattr(Agent, "kill_all", lambda agent: killed.append(agent))
+    os.write(launcher._writes, ASSIGNMENT.encode(NONCE))
+    with pytest.raises(RuntimeError, match="a fault"):
+        serve(launcher.reader, launcher.writer)
+    (launcher.agent,) = killed
+    assert reaper.closed
+
+
+@pytest.mark.parametrize("what", ["key", "folder"])
+def test_a_host_that_cannot_begin_says_why(
+    launcher: Launcher, reaper: Reaper, monkeypatch: pytest.MonkeyPatch, what: str
+) -> None:
+    def fail(*_: object) -> Any:
+        raise LaunchError(f"no {what}")
+
+    monkeypatch.setattr(module, {"key": "own_key", "folder": "guarded_run_folder"}[what], fail)
+    os.write(launcher._writes, ASSIGNMENT.encode(NONCE))
+    assert serve(launcher.reader, launcher.writer) == 1
+    assert launcher.read_answer() == answer(NONCE)
+    assert report_of(launcher.received()).trouble == f"no {what}"
+
+
+def test_a_greeting_that_is_none(launcher: Launcher, capsys: pytest.CaptureFixture[str]) -> None:
+    os.write(launcher._writes, b"GET / HTTP/1.1\r\n")
+    launcher.end()
+    assert serve(launcher.reader, launcher.writer) == 2
+    assert capsys.readouterr().err.startswith("orcalike agent: no launcher of this version")
+    assert launcher.received() == []
+
+
+@pytest.mark.parametrize(
+    ("connection", "towards", "found"),
+    [
+        ("10.0.0.9 4000 10.0.0.1 22", (), ("10.0.0.9",)),
+        ("10.0.0.9 4000 10.0.0.1 22", ("10.0.0.7", "10.0.0.8"), ("10.0.0.7", "10.0.0.8")),
+        (None, (), ()),
+    ],
+)
+def test_towards_which_host_it_finds_its_address(
+    launcher: Launcher,
+    monkeypatch: pytest.MonkeyPatch,
+    connection: str | None,
+    towards: tuple[str, ...],
+    found: tuple[str, ...],
+) -> None:
+    asked: list[dict[str, object]] = []
+
+    def own_host(**values: object) -> str:
+        asked.append(values)
+        return "127.0.0.1"
+
+    monkeypatch.setattr(module, "own_host", own_host)
+    if connection is None:
+        monkeypatch.delenv("SSH_CONNECTION", raising=False)
+    else:
+        monkeypatch.setenv("SSH_CONNECTION", connection)
+    launcher.make(towards=towards, advertise="h", interface="e")
+    assert asked == [{"advertise": "h", "interface": "e", "towards": found}]
