@@ -43,6 +43,7 @@ class Entry:
         self._name = options.name
         self._place = options.place
         self._is_unanimous = options.is_unanimous
+        self._insecure = options.insecure
         self._asks_all = False
         self.under_way = False
         """It is on its way in: an expulsion now is a reason to ask again, as another incarnation."""
@@ -145,7 +146,7 @@ class Entry:
             raise AuthenticationError(
                 f"the key of this process is not that of the group at {listed(self._targets())}: "
                 f"{trouble}; all members take the same key=PATH, or have the same file (orcalike "
-                "keygen --list shows its ids)"
+                "keygen --list shows its ids); a group that has none, by insecure=True, takes no key"
             )
 
     def why_out(self, donors: tuple[Member, ...], reached: Collection[str] = ()) -> str | None:
@@ -171,7 +172,12 @@ class Entry:
         if there:
             return f"{known}; {answer}" if silent else known
         if self._last_trouble == CLOSED:
-            answer += f": {CLOSED}, as a process does whose group has another name"
+            key = (
+                "a key, and this process has none (insecure=True), or has "
+                if self._insecure
+                else ""
+            )
+            answer += f": {CLOSED}, as a process does whose group has {key}another name"
         return answer
 
     def too_late(

@@ -126,7 +126,9 @@ def test_a_member_that_joins_again_asks_from_the_first_address_on() -> None:
             assert entry.next_attempt(is_in=False) is not None
         assert asked[:4] == [("unix:/one",), ("unix:/two",), ("unix:/three",), ("unix:/one",)]
     entry.trouble = NOT_PROVED
-    with pytest.raises(AuthenticationError):
+    with pytest.raises(
+        AuthenticationError, match=r"a group that has none, by insecure=True, takes no key$"
+    ):
         entry.next_attempt(is_in=False)
 
 
@@ -158,13 +160,28 @@ SAYS = (
 
 
 def test_a_connection_that_was_closed_may_be_to_another_group() -> None:
-    entry = Entry(lambda: ("unix:/one",), lambda: "", JoinOptions("h", "seeds"))
+    assert closed_at("unix:/one", JoinOptions("h", "seeds")) == SAYS.format("unix:/one")
+
+
+def test_a_connection_without_a_key_that_was_closed_may_be_to_a_group_that_has_one() -> None:
+    """The other end says nothing to one that lacks its key."""
+    says = closed_at("tcp:10.0.0.1:9", JoinOptions("h", "seeds", insecure=True))
+    assert says == (
+        "no answer from tcp:10.0.0.1:9 for the group 'h': it closed the connection, as a process does whose "
+        "group has a key, and this process has none (insecure=True), or has another name"
+    )
+
+
+def closed_at(address: str, options: JoinOptions) -> str:
+    """Why a process is not in yet that was let in nowhere: in the log, and in the error at last."""
+    entry = Entry(lambda: (address,), lambda: "", options)
     entry.begin()
     entry.trouble = CLOSED
     assert entry.next_attempt(is_in=False) is not None
-    assert entry.why_out(()) == SAYS.format("unix:/one")
-    failed = str(entry.too_late(3.0, None, ()))
-    assert failed == f"could not join the group within 3.0 s; {SAYS.format('unix:/one')}"
+    why = entry.why_out(())
+    assert str(entry.too_late(3.0, None, ())) == f"could not join the group within 3.0 s; {why}"
+    assert why is not None
+    return why
 
 
 async def test_the_log_says_that_the_group_may_have_another_name(
