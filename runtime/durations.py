@@ -34,7 +34,7 @@ def in_seconds(limit: Duration | None) -> float | None:
     if isinstance(limit, bool) or not isinstance(limit, int | float):
         raise TypeError(f'a time limit is in seconds, or a text such as "500ms", not {limit!r}')
     if math.isnan(limit):
-        raise ValueError(f"a time limit of {limit} seconds")
+        raise ValueError(f"a time limit of {limit} seconds: a number, or None for none")
     return limit
 
 
@@ -45,5 +45,5 @@ def seconds_of(limit: Duration | None) -> float | None:
     """
     seconds = in_seconds(limit)
     if seconds is not None and not seconds >= 0:
-        raise ValueError(f"a time limit of {limit} seconds")
+        raise ValueError(f"a time limit of {limit} seconds: from 0 on, or None for none")
     return seconds

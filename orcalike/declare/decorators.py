@@ -179,6 +179,8 @@ def _check_function(function: object, decorator: str) -> None:
         remedy = "it has no object to work on: use @local"
     elif isinstance(function, Operation | Atomic | FunctionType):
         remedy = "one decorator is enough"
+    elif isinstance(function, type):
+        remedy = "for a class use @shared"
     else:
         remedy = "write it with `def`"
     raise DeclarationError(f"@{decorator} needs a plain function, not {function!r}: {remedy}")

@@ -24,7 +24,10 @@ from orcalike.transport.degree import Resilience
 def declare_class(cls: Any, resilience: Resilience | None) -> Any:
     """Check a class and its operations, and register it; raises DeclarationError."""
     if not isinstance(cls, type):
-        raise DeclarationError(f"@shared needs a class, not {cls!r}: for a function use @atomic")
+        remedy = "write it above a class; an object has its name from group.share()"
+        if callable(cls):
+            remedy = "for a function use @atomic"
+        raise DeclarationError(f"@shared needs a class, not {cls!r}: {remedy}")
     members = Members(cls)
     _raise([*members.problems(), *determinism.check(members.subjects())])
     operations = members.take_over()

@@ -9,6 +9,7 @@ bytes, or 64 digits alone, is one key, too. The file must be its owner's alone.
 
 from __future__ import annotations
 
+import errno
 import logging
 import os
 import stat
@@ -84,7 +85,12 @@ def read(path: str | os.PathLike[str]) -> list[Entry]:
                 raise InsecureConfig(f"the key {path} {why}")
             data = file.read(SIZE_MAX + 1)
     except OSError as error:
-        raise OrcalikeError(f"the key {path} cannot be read: {error.strerror}") from None
+        remedy = (
+            f"; it is a file that `orcalike keygen {path}` makes"
+            if error.errno == errno.ENOENT
+            else ""
+        )
+        raise OrcalikeError(f"the key {path} cannot be read: {error.strerror}{remedy}") from None
     if len(data) > SIZE_MAX:
         raise ValueError(f"{path}: it has more than {SIZE_MAX} bytes")
     return parse(data, os.fspath(path))

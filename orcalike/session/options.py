@@ -370,7 +370,7 @@ def _check_arguments(
         raise ValueError(f'degree={degree!r}: "required" or "available"')
     degree_of(resilience)
     if at and (seeds or listen):
-        raise ValueError("at joins or makes a group: give no seeds, and nothing to listen at")
+        raise ValueError("at= joins a group or makes it: give neither seeds= nor listen= with it")
     for argument, address in (("listen", listen), ("at", at)):
         if address == "":
             raise ValueError(
@@ -446,7 +446,10 @@ def _stack_of_run(launch: RankEnvironment) -> str | None:
 def _check_group_of_one(size: int | None) -> None:
     """Raise if more processes than this one are meant to be in its group; warn a rank's child."""
     if (size or 1) > 1:
-        raise ValueError(f"size={size}, but this group of one has no address: give listen or seeds")
+        raise ValueError(
+            f"size={size}, but this group of one has no address: give listen= or seeds=, or start the program "
+            f"with `orcalike run -n {size}`"
+        )
     if size is not None:
         return
     _refuse_world_of_one()

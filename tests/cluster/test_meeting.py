@@ -127,7 +127,10 @@ def test_one_that_does_not_come_in_is_not_waited_for(tmp_path: Path) -> None:
 
 def test_it_stands_alone(tmp_path: Path) -> None:
     with (
-        pytest.raises(ValueError, match="give no seeds, and nothing to listen at"),
+        pytest.raises(
+            ValueError,
+            match="at= joins a group or makes it: give neither seeds= nor listen= with it",
+        ),
         orca.join(at="unix:x", seeds="unix:y"),
     ):
         pass

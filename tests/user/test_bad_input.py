@@ -301,6 +301,10 @@ JOINS = [
     ),
     ("listen='tcp:127.0.0.1:0'", "InsecureConfig: a TCP port is open to every user"),
     ("listen='tcp:127.0.0.1:0', key=b'x'", "key=: a key has 32 bytes"),
+    (
+        "listen='tcp:127.0.0.1:0', key='secret'",
+        "the key secret cannot be read: No such file or directory; it is a file that `orcalike keygen s",
+    ),
     ("listen='tcp:0.0.0.0:0'", "InsecureConfig: a TCP port is open to every user"),
     ("seeds='tcp:192.0.2.1:7', timeout=1", "InsecureConfig: a TCP port is open to every user"),
     ("seeds='tcp:node7:7', timeout=1", "InsecureConfig: a TCP port is open to every user"),
@@ -318,7 +322,10 @@ JOINS = [
         "advertise='node7': the address at which others reach this process",
     ),
     ("seeds='tcp:[fe80::1%eth0]:7', key=bytes(32)", "a zone means something on this host only"),
-    ("listen='unix:{directory}/no/such'", "cannot listen at unix:{directory}/no/such"),
+    (
+        "listen='unix:{directory}/no/such'",
+        "cannot listen at unix:{directory}/no/such: there is no directory {directory}/no",
+    ),
     ("listen='unix:{directory}'", "cannot listen at unix:{directory}: a file that is no socket"),
     ("listen=__import__('pathlib').Path('x')", "PosixPath('x') is not an address: unix:PATH or"),
     ("seeds=3", "seeds=3: an address, or a list of addresses"),
@@ -336,7 +343,8 @@ JOINS = [
     ("check=3", "check=3: words of ORCALIKE_CHECK"),
     ("listen='somewhere'", "'somewhere' is not an address: unix:PATH or tcp:HOST:PORT"),
     ("listen='unix:/x', advertise='10.0.0.5'", "give a tcp: address in listen or seeds, too"),
-    ("size=4", "give listen or seeds"),
+    ("size=4", "give listen= or seeds=, or start the program with `orcalike run -n 4`"),
+    ("timeout=-1", "a time limit of -1 seconds: from 0 on, or None for none"),
     ("'x' * 201", "a group's name has 200 bytes of UTF-8 at the most, not 201"),
     ("'\\ud800'", "a lone surrogate cannot travel"),
     ("stack='PACK:COM:unix'", "StackError: PACK needs"),
@@ -380,7 +388,7 @@ def attempt(join):
 
 
 def test_a_join_that_cannot_be_ends_the_program(cli: Cli) -> None:
-    arguments, words = "size=4", "give listen or seeds"
+    arguments, words = "size=4", "give listen= or seeds="
     program = write(cli, f"with orca.join({arguments}): pass", SHARED)
     for source in (program, write_async(cli, arguments)):
         result = alone(source)

@@ -32,15 +32,14 @@ def split(address: str) -> tuple[str, str, int]:
     if scheme == "unix" and rest:
         return scheme, rest, 0
     host, _, port = rest.rpartition(":")
-    if scheme == "tcp" and port.isascii() and port.isdigit() and int(port) < 65536:
+    if scheme == "tcp" and host:
+        if not (port.isascii() and port.isdigit() and int(port) < 65536):
+            raise ValueError(f"{address!r}: a port is a number from 0 to 65535")
         if host.startswith("[") and host.endswith("]"):
             return scheme, host[1:-1], int(port)
-        if host and ":" not in host:
+        if ":" not in host:
             return scheme, host, int(port)
-        if host:
-            raise ValueError(
-                f"{address!r}: an IPv6 address stands in brackets, tcp:[{host}]:{port}"
-            )
+        raise ValueError(f"{address!r}: an IPv6 address stands in brackets, tcp:[{host}]:{port}")
     raise ValueError(f"{address!r} is not an address: unix:PATH or tcp:HOST:PORT")
 
 

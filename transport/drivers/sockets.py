@@ -84,6 +84,9 @@ def _bind_unix(path: str) -> socket.socket:
     old = os.umask(0o177)
     try:
         sock.bind(path)
+    except FileNotFoundError:
+        sock.close()
+        raise OSError(f"there is no directory {os.path.dirname(path)}") from None
     except OSError:
         sock.close()
         raise

@@ -48,6 +48,12 @@ def seen(self: Plain) -> bool:
             lambda: shared(lambda: None),  # type: ignore[call-overload]
             "for a function use @atomic",
         ),
+        (
+            lambda: shared("Plain"),  # type: ignore[call-overload]
+            r"not 'Plain': write it above a class; an object has its name from group.share\(\)",
+        ),
+        (lambda: write(Plain), "for a class use @shared"),  # type: ignore[arg-type]
+        (lambda: atomic(Plain), "for a class use @shared"),
         (lambda: local(Plain.put), "leave one of the decorators out"),
         (lambda: local(3), "leave one of the decorators out"),
         (lambda: local(invariant(seen)), "leave one of the decorators out"),

@@ -41,8 +41,8 @@ def test_a_number_is_in_seconds() -> None:
     assert seconds_of(None) is None
     assert seconds_of(3) == 3
     assert seconds_of(0.25) == 0.25
-    for limit in (-1, float("nan")):
-        with pytest.raises(ValueError, match="a time limit of"):
+    for limit, remedy in ((-1, "from 0 on"), (float("nan"), "a number")):
+        with pytest.raises(ValueError, match=f"a time limit of {limit} seconds: {remedy}, or None"):
             seconds_of(limit)
     wrong: Any
     for wrong in (True, [], b"2s"):

@@ -98,9 +98,10 @@ def test_ipv4_and_ipv6_are_bound_apart() -> None:
     [
         ("tcp:10.0.0.5", "is not an address"),
         ("tcp::7", "is not an address"),
-        ("tcp:10.0.0.5:65536", "is not an address"),
-        ("tcp:10.0.0.5:-1", "is not an address"),
-        ("tcp:10.0.0.5:\u0663", "is not an address"),
+        ("tcp:10.0.0.5:65536", "tcp:10.0.0.5:65536': a port is a number from 0 to 65535"),
+        ("tcp:10.0.0.5:-1", "a port is a number from 0 to 65535"),
+        ("tcp:[::1]:http", "a port is a number from 0 to 65535"),
+        ("tcp:10.0.0.5:\u0663", "a port is a number from 0 to 65535"),
         ("tcp:fd00::5:7", r"stands in brackets, tcp:\[fd00::5\]:7"),
         ("tcp:[fe80::1%eth0]:7", "a zone means something on this host only"),
         ("tcp:[fe80::1]:7", "link-local"),
