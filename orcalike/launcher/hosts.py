@@ -120,7 +120,7 @@ class Hosts:
 
     def _connect_some(self) -> None:
         under_way = sum(h.connected and h.report is None for h in self._remotes.values())
-        while self._waiting and under_way < STARTS_MAX and self.connecting:
+        while self._waiting and under_way < STARTS_MAX:
             host = self._waiting.pop(0)
             try:
                 host.connect()
@@ -146,7 +146,7 @@ class Hosts:
             self._fail(str(error), error.code)
             return
         self._connect_some()
-        if self.connecting and all(each.report for each in self._remotes.values()):
+        if all(each.report for each in self._remotes.values()):
             self._open()
 
     def failed(self, host: RemoteHost, returncode: int, said: str) -> None:
@@ -238,8 +238,6 @@ class Hosts:
         """This host has tried to reach the others, as its ranks must."""
         self._timers.cancel("probes")
         self._unprobed_here = False
-        if not self.connecting:
-            return
         for node, trouble in zip(self._remotes, troubles, strict=True):
             if trouble:
                 self._unreachable("this host", node, trouble)

@@ -7,6 +7,7 @@ import errno
 import json
 import os
 import signal
+import socket
 import threading
 import time
 from collections.abc import Iterator
@@ -16,7 +17,7 @@ from typing import Any, cast
 import pytest
 
 from orcalike.launcher import agent as module
-from orcalike.launcher import orphans
+from orcalike.launcher import orphans, probes
 from orcalike.launcher.agent import Agent, serve
 from orcalike.launcher.child import Exit, Start, Usage
 from orcalike.launcher.errors import LaunchError
@@ -31,6 +32,7 @@ from orcalike.launcher.frames import (
     Kind,
 )
 from orcalike.launcher.greeting import Assignment, HostReport, answer
+from orcalike.launcher.probes import NO_DATAGRAMS
 from orcalike.launcher.run_plan import RunPlan
 from tests.lib.descriptors import count_files
 
@@ -246,6 +248,7 @@ def test_processes_are_started_and_reported_of(launcher: Launcher) -> None:
         Frame(Kind.PONG, 0, b'{"5": [1.5, 4096, 2.0], "6": [1.5, 4096, 2.0]}'),
     ]
     assert [child.stdin for child in Host.last.children] == [-1, -1]
+    assert signal.getsignal(signal.SIGUSR1) is signal.SIG_IGN  # as processes have it at first
 
 
 def test_a_process_that_is_over_is_reported_of_no_more(launcher: Launcher) -> None:
@@ -307,15 +310,24 @@ def test_input_is_for_rank_0(launcher: Launcher) -> None:
 
 
 @pytest.mark.parametrize("role", [0, 1])
-def test_a_process_that_cannot_be_started(launcher: Launcher, role: int) -> None:
+@pytest.mark.parametrize(
+    ("error", "text"),
+    [
+        (OSError(errno.EAGAIN, "Resource temporarily"), b'[11, "Resource temporarily"]'),
+        (OSError("of no number"), b'[0, "of no number"]'),
+    ],
+)
+def test_a_process_that_cannot_be_started(
+    launcher: Launcher, role: int, error: OSError, text: bytes
+) -> None:
     """The agent goes on, and keeps nothing of it."""
     launcher.make()
-    Host.last.refuses = OSError(errno.EAGAIN, "Resource temporarily unavailable")
+    Host.last.refuses = error
     frames = launcher.run(
         Frame(Kind.START, 5, start_of(role)), Frame(Kind.PING, 0, NUMBER.pack(60)), QUIT
     )
     assert frames[1:] == [
-        Frame(Kind.REFUSED, 5, b'[11, "Resource temporarily unavailable"]'),
+        Frame(Kind.REFUSED, 5, text),
         Frame(Kind.PONG, 0, b"{}"),
     ]
 
@@ -374,6 +386,28 @@ def test_its_door_is_open_until_processes_start(launcher: Launcher) -> None:
     assert probed == [b'[""]', b'["Connection refused"]']
 
 
+def test_what_does_not_answer_is_given_up(
+    launcher: Launcher, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(probes, "PROBE_SECONDS", 0.05)
+    with (
+        socket.create_server(("127.0.0.1", 0)) as listener,
+        socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as mute,
+    ):
+        mute.bind(listener.getsockname())
+        address = f"tcp:127.0.0.1:{listener.getsockname()[1]}"
+        made = launcher.make()
+        found: list[list[str]] = []
+
+        def probed(troubles: list[str]) -> None:
+            found.append(troubles)
+            launcher.send(QUIT)
+
+        monkeypatch.setattr(made, "_probed", probed)
+        launcher.run(Frame(Kind.PROBE, 0, json.dumps([address]).encode()))
+        assert found == [[NO_DATAGRAMS]]
+
+
 def test_it_ends_with_the_connection(launcher: Launcher) -> None:
     launcher.make()
     launcher.end()
@@ -384,12 +418,20 @@ def test_it_ends_when_nothing_has_come_for_the_time_of_the_lease(launcher: Launc
     began = time.monotonic()
     assert kinds(launcher.run(lease=0.2)) == [Kind.HELLO]
     assert time.monotonic() - began >= 0.2
+    assert launcher.run() == []  # that time is over
 
 
-def test_what_had_come_when_it_was_let_run_again_counts(launcher: Launcher) -> None:
+def test_what_had_come_when_it_was_let_run_again_counts(
+    launcher: Launcher, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """It was stopped meanwhile, say, for longer than the lease."""
-    frames = launcher.run(Frame(Kind.PING, 0, NUMBER.pack(60)), QUIT, lease=-1.0)
-    assert kinds(frames) == [Kind.HELLO, Kind.PONG]
+
+    def go_on(host: Host) -> None:
+        launcher.send(Frame(Kind.PING, 0, NUMBER.pack(60)), QUIT)
+
+    monkeypatch.setattr(Host, "kill_rest", go_on)
+    frames = launcher.run(Frame(Kind.PING, 0, NUMBER.pack(60)), Frame(Kind.KILL_REST), lease=-1.0)
+    assert kinds(frames) == [Kind.HELLO, Kind.PONG, Kind.PONG]
     frames = launcher.run(Frame(Kind.PING, 0, NUMBER.pack(0)))
     assert kinds(frames) == [Kind.PONG]  # the lease is as long as the launcher has said last
 

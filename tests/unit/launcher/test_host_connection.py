@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import io
 import json
 import os
 import selectors
 import signal
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, cast
@@ -17,7 +19,7 @@ import pytest
 from orcalike.launcher.child import Exit, Start, Usage
 from orcalike.launcher.frames import MEMBER, NUMBER, STATUS, Frame, FrameReader, Kind
 from orcalike.launcher.greeting import NOISE_MAX, Assignment, HostReport, answer
-from orcalike.launcher.remote_host import LEASE, PING_SECONDS, RemoteHost
+from orcalike.launcher.remote_host import CLOSED_SECONDS, LEASE, PING_SECONDS, RemoteHost
 from orcalike.launcher.run_plan import RunPlan
 from orcalike.launcher.timers import Timers
 from tests.lib.descriptors import count_files
@@ -136,6 +138,22 @@ class Connection:
     def send(self, *frames: Frame) -> None:
         self.write(b"".join(frame.encode() for frame in frames))
 
+    def print(self, data: bytes) -> None:
+        """On the stderr of the command."""
+        with open(f"/proc/{self.host.pid}/fd/2", "wb") as file:
+            file.write(data)
+
+    @property
+    def ends_soon(self) -> bool:
+        """Whether an answer is not waited for as long as at first."""
+        due = self.timers.next()
+        return due is not None and due <= time.monotonic() + CLOSED_SECONDS
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether nothing keeps the launcher's loop awake."""
+        return not self.selector.select(0)
+
     def connect(self, noise: bytes = b"") -> None:
         """Until the agent has reported."""
         self.host.connect()
@@ -185,6 +203,7 @@ def test_an_agent_that_answers_is_there(connection: Connection) -> None:
     connection.timers.expire(connection.timers.next() or 0.0)
     assert connection.frames() == [PING]
     assert connection.reports == []
+    assert connection.is_idle
 
 
 @pytest.mark.parametrize("when", ["at once", "after noise"])
@@ -205,11 +224,10 @@ def test_what_comes_in_pieces_and_after_noise_is_understood(
 def test_one_that_says_too_much_is_given_up(connection: Connection) -> None:
     connection.host.connect()
     connection.read_assignment()
-    for _ in range(5):
-        connection.write(b"x" * (NOISE_MAX // 4))
+    while not connection.reports:
+        with contextlib.suppress(BrokenPipeError):
+            connection.write(b"x" * (NOISE_MAX // 4))
         connection.until(lambda: True)
-    connection.write(b"the end\n")
-    connection.until(lambda: connection.reports)
     ((name, returncode, said),) = connection.reports
     assert (name, returncode) == ("failed", -signal.SIGKILL)
     assert said.startswith("... xxx")
@@ -266,7 +284,9 @@ def test_an_agent_that_says_nothing_is_lost(connection: Connection) -> None:
         assert connection.reports.pop() == ("probed", [])
         for _ in range(pings - 1):
             connection.timers.expire(connection.timers.next() or 0.0)
+        connection.frames()
         connection.host.resume()
+        assert connection.frames() == [PING]
     assert connection.reports == []
     for _ in range(pings + 2):
         connection.timers.expire(connection.timers.next() or 0.0)
@@ -305,6 +325,7 @@ def test_a_frame_that_cannot_be_believed_ends_the_connection(
     ((name, why),) = connection.reports
     assert name == "lost"
     assert why.startswith("it has sent what cannot be understood: ")
+    assert connection.timers.next() is None
 
 
 def test_a_report_that_cannot_be_understood(connection: Connection) -> None:
@@ -374,6 +395,74 @@ def test_what_came_before_the_end_counts(connection: Connection) -> None:
     connection.until(lambda: not connection.host.connected)
     assert [report[0] for report in seen.reports].count("line") == 3
     assert connection.reports == [("lost", "the connection has ended")]
+
+
+def test_an_end_that_only_the_command_shows(connection: Connection) -> None:
+    """What it has started has the connection open still."""
+    connection.connect()
+    os.kill(connection.host.pid, signal.SIGKILL)
+    connection.until(lambda: not connection.host.connected)
+    assert connection.reports == [("lost", "the connection has ended")]
+
+
+def test_nothing_is_written_to_one_that_is_gone(connection: Connection) -> None:
+    """Its descriptors may be those of other files by now."""
+    connection.connect()
+    os.kill(connection.host.pid, signal.SIGKILL)
+    connection.until(lambda: not connection.host.connected)
+    pipes = [os.pipe() for _ in range(4)]
+    connection.host.kill_rest()
+    connection.host.extend_lease(60.0)
+    for reader, writer in pipes:
+        os.close(writer)
+        assert os.read(reader, 100) == b""
+        os.close(reader)
+
+
+def test_a_second_try_that_cannot_be_watched_closes_nothing_twice(
+    connection: Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    connection.host.connect()
+    connection.host.kill()
+    connection.until(lambda: connection.reports)
+
+    def pidfd_open(pid: int) -> int:
+        raise OSError(errno.EMFILE, os.strerror(errno.EMFILE))
+
+    monkeypatch.setattr(os, "pidfd_open", pidfd_open)
+    others = [os.open(os.devnull, os.O_RDONLY) for _ in range(8)]
+    with pytest.raises(OSError, match="Too many open files"):
+        connection.host.connect()
+    for each in others:
+        os.close(each)
+
+
+def test_lines_that_it_prints_are_for_the_user(connection: Connection) -> None:
+    """Those that came before its answer are not: a banner, say."""
+    connection.host.connect()
+    nonce = connection.read_assignment()
+    connection.print(b"Unauthorised use is reported.")
+    connection.until(lambda: connection.host._said)
+    connection.write(answer(nonce))
+    connection.send(Frame(Kind.HELLO, 0, REPORT.encode()))
+    connection.until(lambda: connection.reports)
+    connection.print(b"out of\nmem")
+    connection.print(b"ory\r\n\xff\n")
+    connection.until(lambda: len(connection.reports) == 4)
+    assert connection.reports[1:] == [("said", "out of"), ("said", "memory"), ("said", "\ufffd")]
+
+
+@pytest.mark.parametrize("closed", ["exec 1>&-", "exec 2>&-", "exec 1>&- 2>&-"])
+def test_one_that_closes_its_output_does_not_keep_the_loop_awake(
+    connection: Connection, closed: str
+) -> None:
+    """Without stdout no answer can come: it is given up soon."""
+    connection.host.command = ["sh", "-c", f"{closed}; cat > /dev/null"]
+    connection.host.connect()
+    connection.until(lambda: connection.is_idle and connection.ends_soon == ("1>" in closed))
+    connection.timers.expire(float("inf"))
+    connection.until(lambda: not connection.host.connected)
+    assert ("failed", -signal.SIGKILL, "") in connection.reports
 
 
 @pytest.mark.parametrize("ends", [True, False])

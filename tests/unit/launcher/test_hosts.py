@@ -45,9 +45,9 @@ class Host:
         self._observer = cast(Any, observer)
 
     def connect(self) -> None:
+        self.tries += 1
         if self.cannot_start:
             raise FileNotFoundError(2, "No such file or directory")
-        self.tries += 1
         self.connected, self.pid = True, 4000 + self.assignment.node
 
     def close(self) -> None:
@@ -248,6 +248,32 @@ def test_a_command_that_cannot_be_started(
     monkeypatch.setattr(Host, "cannot_start", True)
     made.hosts.connect()
     assert made.failure().startswith("cannot reach host a: ssh: No such file or directory; install")
+    assert [host.tries for host in made.remotes] == [1, 0]
+
+
+def test_a_host_that_refuses_is_not_asked_again(run: Callable[..., Run]) -> None:
+    made = run("a,b")
+    made.hosts.connect()
+    made.remotes[1].fails(255, "Permission denied (publickey)")
+    assert "host b" in made.failure()
+    assert made.remotes[1].tries == 1
+
+
+@pytest.mark.parametrize("trouble", ["other", "refuses"])
+def test_nothing_more_is_connected_when_the_run_cannot_begin(
+    run: Callable[..., Run], trouble: str
+) -> None:
+    made = run(",".join(f"h{number}" for number in range(STARTS_MAX + 4)))
+    made.hosts.connect()
+    if trouble == "other":
+        made.remotes[0].answers(program="another")
+    else:
+        made.remotes[0].fails(255, "Permission denied (publickey)")
+    made.failure()
+    made.remotes[1].answers()
+    made.remotes[2].fails()
+    assert [host.tries for host in made.remotes] == [1] * STARTS_MAX + [0] * 4
+    assert len(made.errors) == 1
 
 
 def test_a_host_that_cannot_take_part_is_named_at_once(run: Callable[..., Run]) -> None:
@@ -344,14 +370,7 @@ def test_places_of_all_processes(run: Callable[..., Run]) -> None:
     moved = []
     while placement.move(0):
         moved.append((placement.host(0).name, placement.start(0).listen))
-    assert (
-        moved
-        == [
-            ("localhost", "tcp:127.0.0.1:201"),
-            ("b", "tcp:10.0.0.2:100"),
-            ("b", "tcp:10.0.0.2:101"),
-        ][: len(moved)]
-    )
+    assert moved == [("localhost", "tcp:127.0.0.1:201"), ("b", "tcp:10.0.0.2:100")]
 
 
 @pytest.mark.parametrize(
@@ -468,15 +487,76 @@ def test_this_host_does_not_wait_for_long(
     door.close()
 
 
+@pytest.mark.parametrize(
+    ("error", "why"),
+    [
+        (ValueError("no interface eth9"), "no interface eth9"),
+        (OSError(99, "Cannot assign"), "Cannot assign"),
+        (OSError("of no number"), "of no number"),
+    ],
+)
 def test_a_host_without_an_address_for_the_others(
-    run: Callable[..., Run], monkeypatch: pytest.MonkeyPatch
+    run: Callable[..., Run], monkeypatch: pytest.MonkeyPatch, error: Exception, why: str
 ) -> None:
     def none(**_: Any) -> str:
-        raise ValueError("no interface eth9")
+        raise error
 
     monkeypatch.setattr(hosts, "own_host", none)
     made = run("a,b")
     made.connect()
     assert made.failure() == (
-        f"this host has no address for the others: no interface eth9; {WHICH} localhost=ADDRESS"
+        f"this host has no address for the others: {why}; {WHICH} localhost=ADDRESS"
     )
+    assert [host.calls for host in made.remotes] == [[], []]
+
+
+@pytest.mark.parametrize(
+    ("listed", "interface", "advertise", "asked"),
+    [
+        ("a,localhost", "", "", (None, None)),
+        ("a,localhost", "eth9", "10.0.0.7", ("10.0.0.7", "eth9")),
+        ("a", "eth9", "", (None, "eth9")),
+    ],
+)
+def test_by_what_it_chooses_its_address(
+    run: Callable[..., Run],
+    monkeypatch: pytest.MonkeyPatch,
+    listed: str,
+    interface: str,
+    advertise: str,
+    asked: tuple[str | None, str | None],
+) -> None:
+    values: list[dict[str, Any]] = []
+
+    def noted(**given: Any) -> str:
+        values.append(given)
+        return "127.0.0.1"
+
+    monkeypatch.setattr(hosts, "own_host", noted)
+    made = run(listed)
+    made.hosts._interface = interface
+    for number, host in enumerate(made.hosts.listed):
+        if host.name == "localhost":
+            made.hosts.listed[number] = host.replace(advertise=advertise)
+    made.connect()
+    (given,) = values
+    assert (given["advertise"] or None, given["interface"]) == asked
+    assert given["towards"] == ["10.0.0.0"]
+
+
+def test_the_hosts_towards_which_an_agent_finds_its_address(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Its connection says it; where an engine has started it, this host's addresses, the loopback ones last."""
+    found = [("lo", "127.0.0.1"), ("lo", "::1")]
+    found += [("eth0", f"10.0.0.{number}") for number in range(20)]
+    monkeypatch.setattr(hosts, "own_addresses", lambda: found)
+    assert hosts.own_hosts() == tuple(f"10.0.0.{number}" for number in range(16))
+    monkeypatch.setattr(hosts, "own_addresses", lambda: found[:3])
+    assert hosts.own_hosts() == ("10.0.0.0", "127.0.0.1", "::1")
+    plan = RunPlan(identity="j", seed=1, program="prog.py")
+    listed = parse_hosts("a,localhost,b")
+    for via, towards in (("ssh", ()), ("slurm", hosts.own_hosts()), ("mpi", hosts.own_hosts())):
+        made = list(hosts.assignments(listed, plan, RunKey(b"k"), cast(Any, via), "eth9"))
+        assert [(each.name, each.node) for each in made] == [("a", 0), ("b", 2)]
+        assert {(each.towards, each.interface) for each in made} == {(towards, "eth9")}
