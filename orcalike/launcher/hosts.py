@@ -101,7 +101,6 @@ class Hosts:
     def close(self) -> None:
         """Have all agents end."""
         self.connecting = False
-        self._waiting.clear()
         for host in self._remotes.values():
             if host.connected:
                 host.close()

@@ -38,6 +38,8 @@ ANSWER_SECONDS, SLOW_SECONDS = 30.0, 5.0
 CLOSED_SECONDS = 1.0
 #: How long an agent may take to end.
 QUIT_SECONDS = 5.0
+#: What a pipe holds: so much is read at a time, so that no more is left when a command has ended.
+PIPE_SIZE = 1 << 16
 #: What is kept of what ssh, or a host's shell, says; and how much of the end of it is shown.
 SAID_MAX, SHOWN_MAX = 4096, 250
 
@@ -174,7 +176,7 @@ class RemoteHost:
 
     def _read_answer(self) -> None:
         _, stdout, _ = self._pipes()
-        data = stdout.read(NOISE_MAX)
+        data = stdout.read(PIPE_SIZE)
         if data is None:
             return
         self._before += data
@@ -203,7 +205,7 @@ class RemoteHost:
 
     def _read_stderr(self) -> None:
         _, _, stderr = self._pipes()
-        data = stderr.read(SAID_MAX)
+        data = stderr.read(PIPE_SIZE)
         if data is None:
             return
         if not data:

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import io
 import json
 import os
 import signal
 import socket
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
@@ -436,6 +440,21 @@ def test_what_had_come_when_it_was_let_run_again_counts(
     assert kinds(frames) == [Kind.PONG]  # the lease is as long as the launcher has said last
 
 
+def test_what_comes_while_it_is_stopped_counts(
+    launcher: Launcher, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It looks once more when the time of the lease is over."""
+    clock = [0.0]
+    monkeypatch.setattr(module, "time", SimpleNamespace(monotonic=lambda: clock[0]))
+
+    def be_stopped(host: Host) -> None:
+        clock[0] += 100.0
+        launcher.send(Frame(Kind.PING, 0, NUMBER.pack(60)), QUIT)
+
+    monkeypatch.setattr(Host, "kill_rest", be_stopped)
+    assert kinds(launcher.run(Frame(Kind.KILL_REST))) == [Kind.HELLO, Kind.PONG]
+
+
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGINT])
 def test_a_signal_ends_it(
     launcher: Launcher, monkeypatch: pytest.MonkeyPatch, number: signal.Signals
@@ -473,6 +492,9 @@ class Reaper:
 
     pid, closed = 4711, False
 
+    def __init__(self) -> None:
+        self.steps: list[str] = []
+
     def close(self) -> None:
         self.closed = True
 
@@ -482,7 +504,8 @@ def reaper(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Reaper:
     made = Reaper()
     monkeypatch.setattr(module, "guarded_run_folder", lambda name: (tmp_path / name, made))
     monkeypatch.setattr(module, "own_key", lambda *values: b"k")
-    monkeypatch.setattr(orphans, "adopt_orphans", lambda: None)
+    monkeypatch.setattr(orphans, "adopt_orphans", lambda: made.steps.append("adopts orphans"))
+    monkeypatch.setattr(signal, "alarm", lambda seconds: made.steps.append(f"ends in {seconds} s"))
     return made
 
 
@@ -501,7 +524,7 @@ def test_it_serves_a_launcher_and_then_all_is_over(
     assert launcher.read_answer() == answer(NONCE)
     assert report_of(launcher.received()).trouble == ""
     assert reaper.closed
-    assert signal.alarm(0) == 0
+    assert reaper.steps == ["ends in 30 s", "ends in 0 s", "adopts orphans"]
     ours = {"PMI_RANK", "PMIX_RANK", "OMPI_X", "PRTE_X", "HYDI_X", "OTHER"} & set(os.environ)
     assert ours == {"OTHER"}
 
@@ -573,3 +596,38 @@ def test_towards_which_host_it_finds_its_address(
         monkeypatch.setenv("SSH_CONNECTION", connection)
     launcher.make(towards=towards, advertise="h", interface="e")
     assert asked == [{"advertise": "h", "interface": "e", "towards": found}]
+
+
+def test_what_it_prints_by_mistake_is_no_frame() -> None:
+    """Nor does what it starts read what the launcher sends."""
+    program = """
+import os, sys
+from orcalike.launcher import agent
+
+def serve(reader, writer):
+    print("a library says so", flush=True)
+    os.write(writer, b"frames " + os.read(reader, 100) + b"|" + os.read(0, 100) + b"|")
+    return 3
+
+agent.serve = serve
+agent.main()
+"""
+    ended = subprocess.run(
+        [sys.executable, "-c", program], input=b"said", capture_output=True, check=False
+    )
+    assert (ended.stdout, ended.stderr) == (b"frames said||", b"a library says so\n")
+    assert ended.returncode == 3
+
+
+def test_lines_for_the_user_need_no_connection(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    module._say("a rank has left something behind")
+    assert capsys.readouterr().err == "a rank has left something behind\n"
+
+    class Gone(io.StringIO):
+        def write(self, text: str) -> int:
+            raise BrokenPipeError
+
+    monkeypatch.setattr(sys, "stderr", Gone())
+    module._say("nor this")

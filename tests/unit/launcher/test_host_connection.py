@@ -16,14 +16,21 @@ from typing import Any, cast
 
 import pytest
 
+from orcalike.launcher import remote_host
 from orcalike.launcher.child import Exit, Start, Usage
 from orcalike.launcher.frames import MEMBER, NUMBER, STATUS, Frame, FrameReader, Kind
 from orcalike.launcher.greeting import NOISE_MAX, Assignment, HostReport, answer
-from orcalike.launcher.remote_host import CLOSED_SECONDS, LEASE, PING_SECONDS, RemoteHost
+from orcalike.launcher.remote_host import (
+    CLOSED_SECONDS,
+    LEASE,
+    PING_SECONDS,
+    SAID_MAX,
+    RemoteHost,
+)
 from orcalike.launcher.run_plan import RunPlan
 from orcalike.launcher.timers import Timers
 from tests.lib.descriptors import count_files
-from tests.lib.processes import until
+from tests.lib.processes import state_of, until
 
 PLAN = RunPlan(identity="j", seed=1, program="prog.py")
 ASSIGNMENT = Assignment(
@@ -55,16 +62,24 @@ class Observer:
         self.reports: list[tuple[Any, ...]] = []
 
     def __getattr__(self, name: str) -> Callable[..., None]:
-        return lambda *values: self.reports.append(
-            (name, *(each for each in values if not isinstance(each, RemoteHost)))
-        )
+        return lambda *values: self.reports.append((name, *values))
+
+
+class HostNotes(Observer):
+    """Of a host, which comes first in each report."""
+
+    def __getattr__(self, name: str) -> Callable[..., None]:
+        def report(host: RemoteHost, *values: Any) -> None:
+            self.reports.append((name, *values))
+
+        return report
 
 
 class Connection:
     """A host that connects, and its agent."""
 
     def __init__(self, directory: Path, selector: selectors.BaseSelector) -> None:
-        self.observer, self.reaper, self.timers = Observer(), Reaper(), Timers()
+        self.observer, self.reaper, self.timers = HostNotes(), Reaper(), Timers()
         self.selector = selector
         paths = [str(directory / name) for name in ("to", "from")]
         for path in paths:
@@ -452,11 +467,47 @@ def test_lines_that_it_prints_are_for_the_user(connection: Connection) -> None:
     assert connection.reports[1:] == [("said", "out of"), ("said", "memory"), ("said", "\ufffd")]
 
 
+@pytest.mark.parametrize("answers", [True, False])
+def test_the_end_of_what_it_has_printed_is_not_lost(connection: Connection, answers: bool) -> None:
+    """However much that is: there a traceback has what is wrong."""
+    host = connection.host
+    if answers:
+        connection.connect()
+    else:
+        host.connect()
+        connection.read_assignment()
+    connection.print(b"line\n" * 8_000 + b"what is wrong\n")
+    os.kill(host.pid, signal.SIGKILL)
+    until(lambda: state_of(host.pid) == "Z")
+    connection.until(lambda: not host.connected)
+    if answers:
+        assert connection.reports[-2] == ("said", "what is wrong")
+        assert connection.reports.count(("said", "line")) == 8_000
+    else:
+        ((name, _, said),) = connection.reports
+        assert name == "failed"
+        assert said.endswith(" / line / what is wrong")
+
+
+def test_a_line_that_does_not_end_takes_no_memory(connection: Connection) -> None:
+    connection.connect()
+    for _ in range(8):
+        connection.print(b"x" * 50_000)
+        connection.until(lambda: connection.is_idle)
+    connection.print(b"\n")
+    connection.until(lambda: connection.reports)
+    ((name, line),) = connection.reports
+    assert name == "said"
+    assert SAID_MAX <= len(line) < 2 * SAID_MAX
+
+
 @pytest.mark.parametrize("closed", ["exec 1>&-", "exec 2>&-", "exec 1>&- 2>&-"])
 def test_one_that_closes_its_output_does_not_keep_the_loop_awake(
-    connection: Connection, closed: str
+    connection: Connection, monkeypatch: pytest.MonkeyPatch, closed: str
 ) -> None:
     """Without stdout no answer can come: it is given up soon."""
+    for name in ("ANSWER_SECONDS", "SLOW_SECONDS"):
+        monkeypatch.setattr(remote_host, name, 1e6)
     connection.host.command = ["sh", "-c", f"{closed}; cat > /dev/null"]
     connection.host.connect()
     connection.until(lambda: connection.is_idle and connection.ends_soon == ("1>" in closed))

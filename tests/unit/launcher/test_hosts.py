@@ -390,6 +390,7 @@ def test_the_witness_is_where_all_reach_it(
     made.remotes[1].probed(here, "", "")
     (placement,) = made.placements
     assert places(placement).get(None) == witness
+    assert witness is None or placement.start(None).slot == 0
     assert made.local.template_for == 0
     assert not made.selector.get_map()  # the door is closed
 
