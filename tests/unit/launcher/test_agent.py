@@ -2,29 +2,20 @@
 
 from __future__ import annotations
 
-import contextlib
 import errno
-import io
 import json
 import os
 import signal
 import socket
-import subprocess
-import sys
 import threading
 import time
-from collections.abc import Iterator
-from pathlib import Path
 from types import SimpleNamespace
-from typing import Any, cast
 
 import pytest
 
 from orcalike.launcher import agent as module
 from orcalike.launcher import orphans, probes
-from orcalike.launcher.agent import Agent, serve
-from orcalike.launcher.child import Exit, Start, Usage
-from orcalike.launcher.errors import LaunchError
+from orcalike.launcher.child import Exit
 from orcalike.launcher.frames import (
     CREDIT,
     NUMBER,
@@ -32,167 +23,17 @@ from orcalike.launcher.frames import (
     STATUS,
     WINDOW,
     Frame,
-    FrameReader,
     Kind,
 )
-from orcalike.launcher.greeting import Assignment, HostReport, answer
 from orcalike.launcher.probes import NO_DATAGRAMS
-from orcalike.launcher.run_plan import RunPlan
-from tests.lib.descriptors import count_files
-
-PLAN = RunPlan(identity="j", seed=1, program="prog.py")
-ASSIGNMENT = Assignment(
-    version="1", plan=PLAN, name="a", node=1, slots=2, key=b"k", drawn_from="", lease=60.0
+from tests.lib.agent_launcher import (
+    QUIT,
+    Host,
+    Launcher,
+    kinds,
+    report_of,
+    start_of,
 )
-HANDLED = (signal.SIGTERM, signal.SIGHUP, signal.SIGINT, signal.SIGCHLD, signal.SIGUSR1)
-NONCE = bytes(range(16))
-
-
-class Child:
-    """In place of a process of this host."""
-
-    def __init__(self, start: Start, stdin: int | None, pid: int) -> None:
-        self.role, self.pid, self.usage = start.role, pid, Usage(1.5, 4096, 2.0)
-        self.stdin = -1 if stdin is None else os.dup(stdin)
-        self.calls: list[tuple[Any, ...]] = []
-        self.observer: Any = None
-
-    def observe(self, observer: object) -> None:
-        self.observer = observer
-
-    def __getattr__(self, name: str) -> Any:
-        return lambda *values: self.calls.append((name, *values))
-
-
-class Host:
-    """In place of a `LocalHost`."""
-
-    last: Host
-
-    def __init__(self, name: str, plan: RunPlan, *_: object) -> None:
-        self.name, self.own, self.spared = name, "", {4711}
-        self.on_left: Any = None
-        self.children: list[Child] = []
-        self.calls: list[str] = []
-        self.reserved: list[object] = []
-        self.template_for = 0
-        self.refuses: OSError | None = None
-        Host.last = self
-
-    def start(self, start: Start, stdin: int | None = None) -> Child:
-        if self.refuses is not None:
-            raise self.refuses
-        self.children.append(Child(start, stdin, 100 + len(self.children)))
-        return self.children[-1]
-
-    def reserve(self, roles: list[object]) -> list[str]:
-        self.reserved += roles
-        return [f"tcp:{self.own}:{number}" for number, _ in enumerate(roles, 1)]
-
-    def load_template(self, ranks: int) -> None:
-        self.template_for = ranks
-
-    def kill_rest(self) -> None:
-        self.calls.append("kill_rest")
-
-    def reap_rest(self) -> None:
-        self.calls.append("reap_rest")
-
-
-class Launcher:
-    """Both ends of the connection."""
-
-    def __init__(self, directory: Path) -> None:
-        self._directory = directory
-        self._reads, self.writer = os.pipe()
-        os.set_blocking(self._reads, False)
-        self.reader, self._writes = os.pipe()
-        self._frames = FrameReader()
-        self.agent: Agent | None = None
-
-    def make(self, **changes: Any) -> Agent:
-        """An agent that has greeted."""
-        assignment = ASSIGNMENT.replace(**changes)
-        self.agent = Agent(
-            assignment, b"k", self._directory, cast(Any, None), self.reader, self.writer
-        )
-        self.agent.greet()
-        return self.agent
-
-    def run(self, *frames: Frame, **changes: Any) -> list[Frame]:
-        """An agent that is sent these frames and no more; what it has sent when it is over."""
-        made = self.agent or self.make(**changes)
-        made._over = False
-        if frames:
-            self.send(*frames)
-        made.run()
-        return self.received()
-
-    def send(self, *frames: Frame) -> None:
-        os.write(self._writes, b"".join(frame.encode() for frame in frames))
-
-    def read_answer(self) -> bytes:
-        """The line that comes before the agent's frames."""
-        return os.read(self._reads, len(answer(NONCE)))
-
-    def received(self) -> list[Frame]:
-        """What the agent has sent since the last look."""
-        data = b""
-        with contextlib.suppress(BlockingIOError):
-            while more := os.read(self._reads, 1 << 20):
-                data += more
-        return list(self._frames.feed(data))
-
-    def end(self) -> None:
-        """Nothing more comes."""
-        os.close(self._writes)
-        self._writes = -1
-
-    def close(self) -> None:
-        if self.agent is not None:
-            if self.agent._door is not None:
-                self.agent._door.close()
-            self.agent.stream.close()
-            for child in self.agent.children.values():
-                child._close_input()
-            self.agent.selector.close()
-            for started in Host.last.children:
-                if started.stdin >= 0:
-                    os.close(started.stdin)
-        for each in (self._reads, self.writer, self.reader, self._writes):
-            if each >= 0:
-                os.close(each)
-
-
-@pytest.fixture
-def launcher(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Launcher]:
-    monkeypatch.setattr(module, "LocalHost", Host)
-    monkeypatch.setattr(module, "own_host", lambda **_: "127.0.0.1")
-    handlers = {number: signal.getsignal(number) for number in HANDLED}
-    files = count_files()
-    made = Launcher(tmp_path)
-    yield made
-    made.close()
-    for number, handler in handlers.items():
-        signal.signal(number, handler)
-    assert count_files() == files
-
-
-def start_of(role: int | None = 1) -> bytes:
-    return json.dumps(Start(role=role, listen="tcp:10.0.0.1:1", seeds=()).named()).encode()
-
-
-QUIT = Frame(Kind.QUIT)
-
-
-def kinds(frames: list[Frame]) -> list[Kind]:
-    return [frame.kind for frame in frames]
-
-
-def report_of(frames: list[Frame]) -> HostReport:
-    (hello,) = frames
-    assert (hello.kind, hello.process) == (Kind.HELLO, 0)
-    return HostReport.decode(hello.data)
 
 
 def test_what_a_host_reports_of_itself(launcher: Launcher) -> None:
@@ -485,149 +326,3 @@ def test_all_that_it_has_started_is_killed(
     launcher.agent.kill_all()
     assert [child.calls for child in Host.last.children] == [[("signal", signal.SIGKILL)]] * 2
     assert spared == [{4711}]
-
-
-class Reaper:
-    """In place of a `Reaper`."""
-
-    pid, closed = 4711, False
-
-    def __init__(self) -> None:
-        self.steps: list[str] = []
-
-    def close(self) -> None:
-        self.closed = True
-
-
-@pytest.fixture
-def reaper(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Reaper:
-    made = Reaper()
-    monkeypatch.setattr(module, "guarded_run_folder", lambda name: (tmp_path / name, made))
-    monkeypatch.setattr(module, "own_key", lambda *values: b"k")
-    monkeypatch.setattr(orphans, "adopt_orphans", lambda: made.steps.append("adopts orphans"))
-    monkeypatch.setattr(signal, "alarm", lambda seconds: made.steps.append(f"ends in {seconds} s"))
-    return made
-
-
-def test_it_serves_a_launcher_and_then_all_is_over(
-    launcher: Launcher, reaper: Reaper, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    for name in ("PMI_RANK", "PMIX_RANK", "OMPI_X", "PRTE_X", "HYDI_X", "OTHER"):
-        monkeypatch.setenv(name, "1")
-    killed: list[Agent] = []
-    monkeypatch.setattr(Agent, "kill_all", lambda agent: killed.append(agent))
-    os.write(launcher._writes, ASSIGNMENT.encode(NONCE))
-    launcher.send(QUIT)
-    assert serve(launcher.reader, launcher.writer) == 0
-    (launcher.agent,) = killed
-    assert launcher.agent.assignment == ASSIGNMENT
-    assert launcher.read_answer() == answer(NONCE)
-    assert report_of(launcher.received()).trouble == ""
-    assert reaper.closed
-    assert reaper.steps == ["ends in 30 s", "ends in 0 s", "adopts orphans"]
-    ours = {"PMI_RANK", "PMIX_RANK", "OMPI_X", "PRTE_X", "HYDI_X", "OTHER"} & set(os.environ)
-    assert ours == {"OTHER"}
-
-
-def test_it_kills_all_though_it_has_failed(
-    launcher: Launcher, reaper: Reaper, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    killed: list[Agent] = []
-
-    def fail(agent: Agent) -> None:
-        raise RuntimeError("a fault")
-
-    monkeypatch.setattr(Agent, "run", fail)
-    monkeypatch.setattr(Agent, "kill_all", lambda agent: killed.append(agent))
-    os.write(launcher._writes, ASSIGNMENT.encode(NONCE))
-    with pytest.raises(RuntimeError, match="a fault"):
-        serve(launcher.reader, launcher.writer)
-    (launcher.agent,) = killed
-    assert reaper.closed
-
-
-@pytest.mark.parametrize("what", ["key", "folder"])
-def test_a_host_that_cannot_begin_says_why(
-    launcher: Launcher, reaper: Reaper, monkeypatch: pytest.MonkeyPatch, what: str
-) -> None:
-    def fail(*_: object) -> Any:
-        raise LaunchError(f"no {what}")
-
-    monkeypatch.setattr(module, {"key": "own_key", "folder": "guarded_run_folder"}[what], fail)
-    os.write(launcher._writes, ASSIGNMENT.encode(NONCE))
-    assert serve(launcher.reader, launcher.writer) == 1
-    assert launcher.read_answer() == answer(NONCE)
-    assert report_of(launcher.received()).trouble == f"no {what}"
-
-
-def test_a_greeting_that_is_none(launcher: Launcher, capsys: pytest.CaptureFixture[str]) -> None:
-    os.write(launcher._writes, b"GET / HTTP/1.1\r\n")
-    launcher.end()
-    assert serve(launcher.reader, launcher.writer) == 2
-    assert capsys.readouterr().err.startswith("orcalike agent: no launcher of this version")
-    assert launcher.received() == []
-
-
-@pytest.mark.parametrize(
-    ("connection", "towards", "found"),
-    [
-        ("10.0.0.9 4000 10.0.0.1 22", (), ("10.0.0.9",)),
-        ("10.0.0.9 4000 10.0.0.1 22", ("10.0.0.7", "10.0.0.8"), ("10.0.0.7", "10.0.0.8")),
-        (None, (), ()),
-    ],
-)
-def test_towards_which_host_it_finds_its_address(
-    launcher: Launcher,
-    monkeypatch: pytest.MonkeyPatch,
-    connection: str | None,
-    towards: tuple[str, ...],
-    found: tuple[str, ...],
-) -> None:
-    asked: list[dict[str, object]] = []
-
-    def own_host(**values: object) -> str:
-        asked.append(values)
-        return "127.0.0.1"
-
-    monkeypatch.setattr(module, "own_host", own_host)
-    if connection is None:
-        monkeypatch.delenv("SSH_CONNECTION", raising=False)
-    else:
-        monkeypatch.setenv("SSH_CONNECTION", connection)
-    launcher.make(towards=towards, advertise="h", interface="e")
-    assert asked == [{"advertise": "h", "interface": "e", "towards": found}]
-
-
-def test_what_it_prints_by_mistake_is_no_frame() -> None:
-    """Nor does what it starts read what the launcher sends."""
-    program = """
-import os, sys
-from orcalike.launcher import agent
-
-def serve(reader, writer):
-    print("a library says so", flush=True)
-    os.write(writer, b"frames " + os.read(reader, 100) + b"|" + os.read(0, 100) + b"|")
-    return 3
-
-agent.serve = serve
-agent.main()
-"""
-    ended = subprocess.run(
-        [sys.executable, "-c", program], input=b"said", capture_output=True, check=False
-    )
-    assert (ended.stdout, ended.stderr) == (b"frames said||", b"a library says so\n")
-    assert ended.returncode == 3
-
-
-def test_lines_for_the_user_need_no_connection(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    module._say("a rank has left something behind")
-    assert capsys.readouterr().err == "a rank has left something behind\n"
-
-    class Gone(io.StringIO):
-        def write(self, text: str) -> int:
-            raise BrokenPipeError
-
-    monkeypatch.setattr(sys, "stderr", Gone())
-    module._say("nor this")

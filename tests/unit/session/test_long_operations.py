@@ -59,6 +59,34 @@ def test_what_is_tried_again(
     assert len(attempts) == tried
 
 
+@pytest.mark.parametrize(
+    ("can", "says"),
+    [
+        (True, "what is for its object waits until it has"),
+        (False, "this member receives nothing meanwhile"),
+    ],
+)
+def test_a_member_that_is_held_up_is_tried_again_until_another_thread_receives(
+    watch: LongOperations,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+    can: bool,
+    says: str,
+) -> None:
+    replica = SimpleNamespace(name="object", number=1)
+    run = Run(cast("Replica", replica), SimpleNamespace(title="Class.operation"), None, "mark")
+    monkeypatch.setattr(watch, "_relieve", lambda: can)
+    monkeypatch.setattr(watch, "_long_receiving", lambda: (run, 0.6))
+    assert watch._report() is (not can)
+    (record,) = caplog.records
+    assert record.getMessage() == (
+        "Class.operation of 'object' has run for 0.6 s where messages are received, and has not ended: "
+        + says
+    )
+    monkeypatch.setattr(watch, "_long_receiving", lambda: None)
+    assert watch._report() is False
+
+
 def test_what_was_named_long_ago_is_forgotten(watch: LongOperations) -> None:
     """But for what still runs, which is named once."""
     watch._seen = {(1, "runs"): Sight("mark", 0.0, ThreadAccount(None))}

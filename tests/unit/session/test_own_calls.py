@@ -8,7 +8,8 @@ import logging
 import signal
 import threading
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 
@@ -118,3 +119,33 @@ async def test_an_event_loop_runs_while_hosted_processes_are_ended() -> None:
         asyncio.get_running_loop().call_soon(ended.set)
         await group._leave_on_loop(orderly=False)  # as when the block ends by an exception
     assert found == [True]
+
+
+@pytest.mark.parametrize(
+    ("blocked", "lacks", "why"),
+    [
+        (((), "a rule"), False, "it is blocked"),
+        (None, True, "the view has too few members for them"),
+        (((), "a rule"), True, "it is blocked"),
+    ],
+)
+def test_calls_that_cannot_go_on_are_left_behind(
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+    blocked: object,
+    lacks: bool,
+    why: str,
+) -> None:
+    """Once that has been so for a while."""
+    monkeypatch.setattr(own_calls, "LEAVE_WITHIN", 0.01)
+    session = SimpleNamespace(
+        blocked=blocked,
+        lacks_members_for_own=lambda: lacks,
+        report_leaving=lambda: None,
+        options=SimpleNamespace(name="g"),
+    )
+    calls = OwnCalls(cast(Any, None), cast(Any, session))
+    monkeypatch.setattr(calls, "_fence_within", lambda seconds: None)  # there is no room for it
+    calls.wait()
+    (record,) = caplog.records
+    assert record.getMessage() == f"the group 'g' was left with calls under way: {why}"
