@@ -77,7 +77,10 @@ def test_a_member_that_is_held_up_is_tried_again_until_another_thread_receives(
     run = Run(cast("Replica", replica), SimpleNamespace(title="Class.operation"), None, "mark")
     monkeypatch.setattr(watch, "_relieve", lambda: can)
     monkeypatch.setattr(watch, "_long_receiving", lambda: (run, 0.6))
+    noted: list[Run] = []
+    monkeypatch.setattr(watch, "_note", noted.append)
     assert watch._report() is (not can)
+    assert noted == [run]  # it is not named a second time
     (record,) = caplog.records
     assert record.getMessage() == (
         "Class.operation of 'object' has run for 0.6 s where messages are received, and has not ended: "
