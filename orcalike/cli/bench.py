@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 
-from orcalike.cli.common import OutputFile, duration
+from orcalike.cli.common import Integer, OutputFile, duration
 
 MEMBERS_MAX = 32
 
@@ -34,7 +34,7 @@ class Parts(click.ParamType):  # type: ignore[type-arg,unused-ignore]
 @click.option("--quick", is_flag=True, help="Few and short rounds: the figures mean little.")
 @click.option(
     "--members",
-    type=click.IntRange(1, MEMBERS_MAX),
+    type=Integer(1, MEMBERS_MAX),
     multiple=True,
     metavar="N",
     help="A size of group whose reads and writes are measured; may be given again. Default: 1, 3.",

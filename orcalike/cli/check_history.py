@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from orcalike.cli.common import Refusal
+from orcalike.cli.common import Integer, Refusal
 
 if TYPE_CHECKING:
     from orcalike.history_check.models import ModelOf
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     "--resilience",
     "-r",
     "degree",
-    type=click.IntRange(min=0),
+    type=Integer(min=0),
     default=0,
     show_default=True,
     help="The degree of the writes.",

@@ -27,6 +27,12 @@ class Refusal(click.ClickException):
         click.echo(f"orcalike: {self.format_message()}", file=file, err=True)
 
 
+class Integer(click.IntRange):
+    """A number in a range; what is no number at all is called no integer, and no range."""
+
+    name = "integer"
+
+
 class OutputFile(click.Path):
     """A file that is written in the end: that it cannot be is said before the work."""
 

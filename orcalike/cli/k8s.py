@@ -8,6 +8,7 @@ from pathlib import PurePath
 
 import click
 
+from orcalike.cli.common import Integer
 from orcalike.environments.kubernetes import PORT
 
 LABEL_MAX = 63
@@ -112,7 +113,7 @@ def k8s() -> None:
     "-np",
     "--nprocs",
     "count",
-    type=click.IntRange(min=1),
+    type=Integer(min=1),
     required=True,
     help="How many ranks: a pod for each.",
 )
@@ -122,7 +123,7 @@ def k8s() -> None:
 @click.option("--name", help="Of the job and its service; else from the program's name.")
 @click.option(
     "--restarts",
-    type=click.IntRange(min=0),
+    type=Integer(min=0),
     default=0,
     show_default=True,
     help="How many pods that fail are started again.",

@@ -15,7 +15,7 @@ from typing import Any, Literal, TypeVar
 import click
 from click.core import ParameterSource
 
-from orcalike.cli.common import Refusal, did_you_mean, duration
+from orcalike.cli.common import Integer, Refusal, did_you_mean, duration
 from orcalike.cli.interrupt import ended_at_once
 from orcalike.cli.run_hosts import HOST_OPTIONS, show_commands, with_hosts
 from orcalike.launch_protocol.environment import SHARED_ORDER, SHARED_ORDER_MOST
@@ -100,7 +100,7 @@ _OPTIONS = [
     ),
     click.option(
         "--restart",
-        type=click.IntRange(min=0, max=1000),
+        type=Integer(min=0, max=1000),
         default=0,
         metavar="K",
         help="Start a rank that fails again, up to K times each rank, also if all fail at once.",
@@ -126,9 +126,7 @@ _OPTIONS = [
         type=click.Path(exists=True, file_okay=False, path_type=Path),
         help="Run in this directory, on each host.",
     ),
-    click.option(
-        "--seed", type=click.IntRange(min=0), envvar="ORCALIKE_SEED", help="The run's seed."
-    ),
+    click.option("--seed", type=Integer(min=0), envvar="ORCALIKE_SEED", help="The run's seed."),
     click.option("-q", "--quiet", is_flag=True, help="No startup line, no closing line."),
     *HOST_OPTIONS,
 ]

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from orcalike.cli.common import OutputFile, Refusal
+from orcalike.cli.common import Integer, OutputFile, Refusal
 from orcalike.transport.wording import counted
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ class Seeds(click.ParamType):  # type: ignore[type-arg,unused-ignore]
 
 
 @click.command(short_help="Run groups in the simulator, with faults.")
-@click.option("--seed", type=click.IntRange(min=0), help="Run this seed.")
+@click.option("--seed", type=Integer(min=0), help="Run this seed.")
 @click.option("--seeds", type=Seeds(), help="Run these seeds, until one fails.")
 @click.option(
     "--scenario",

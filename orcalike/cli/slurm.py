@@ -9,6 +9,8 @@ from pathlib import PurePath
 
 import click
 
+from orcalike.cli.common import Integer
+
 _SCRIPT = """\
 #!/bin/bash
 #SBATCH --job-name={name}
@@ -56,7 +58,7 @@ def slurm() -> None:
 @click.option(
     "-N",
     "--nodes",
-    type=click.IntRange(min=1),
+    type=Integer(min=1),
     default=1,
     show_default=True,
     help="How many nodes.",
@@ -64,7 +66,7 @@ def slurm() -> None:
 @click.option(
     "-n",
     "--ntasks",
-    type=click.IntRange(min=1),
+    type=Integer(min=1),
     help="How many ranks, over all nodes; one for each node if it is left out.",
 )
 @click.option(

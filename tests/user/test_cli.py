@@ -119,6 +119,15 @@ def test_the_examples_of_the_help_can_be_typed() -> None:
     assert seen > 20
 
 
+def test_what_is_no_number_is_called_so() -> None:
+    for words in (["simulate", "--seed", "x"], ["run", "--restart", "x", "prog.py"]):
+        result = call(*words)
+        assert (result.exit_code, "'x' is not a valid integer." in result.output) == (2, True)
+    for name, command in commands():
+        ranges = [each.name for each in command.params if type(each.type) is click.IntRange]
+        assert ranges == [], name
+
+
 def test_version_is_quick_to_say() -> None:
     """Nothing is imported for it that only runs need."""
     command = [sys.executable, "-X", "importtime", "-m", "orcalike", "--version"]
