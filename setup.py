@@ -6,6 +6,7 @@ import platform
 from pathlib import Path
 
 from Cython.Build import cythonize
+from Cython.Build.Dependencies import create_dependency_tree
 from setuptools import Extension, setup
 
 DEBUG = bool(os.environ.get("ORCALIKE_DEBUG"))
@@ -36,6 +37,14 @@ SELDOM_RUN = {
 gc.set_threshold(200_000)
 
 RING = sorted(map(str, Path("orcalike/transport/ring").glob("*.h")))
+TREE = create_dependency_tree(quiet=True)
+
+
+def depends_of(path: Path) -> list[str]:
+    """The headers that a module is compiled with, also by what it cimports: Cython knows none in other folders."""
+    read = {Path(file) for file in TREE.all_dependencies(str(path))}
+    names = [file for file in read if '"ring/' in file.read_text(encoding="utf-8")]
+    return RING if names else []
 
 
 def modules() -> list[Extension]:
@@ -50,7 +59,7 @@ def modules() -> list[Extension]:
             name,
             [str(path)],
             include_dirs=["orcalike/runtime", "orcalike/transport"],
-            depends=RING if "ring/" in path.read_text(encoding="utf-8") else [],
+            depends=depends_of(path),
             extra_compile_args=[*COMPILE, "-O1"] if name in SELDOM_RUN else COMPILE,
             extra_link_args=SANITIZERS if SANITIZE else [],
         )
