@@ -18,6 +18,10 @@ class ProtocolError(OrcalikeError):
     """A frame that arrived and cannot be believed; it names the sender and what was wrong."""
 
 
+class DamagedMemory(ProtocolError):
+    """What is in memory that members share cannot be; it names the word, and no member, for any may have written it."""
+
+
 class ConfigMismatch(OrcalikeError):
     """A joiner asked for options that the group was not made with."""
 

@@ -10,7 +10,7 @@ the input returns, and make no downcall. After each input the driver empties `ou
 `deadline`. One input runs at a time: the driver sees to that.
 """
 
-from orcalike.transport.errors import ProtocolError, StackError
+from orcalike.transport.errors import DamagedMemory, ProtocolError, StackError
 
 from libc.stdint cimport int64_t, uint64_t
 from libc.stdlib cimport free, malloc
@@ -176,8 +176,10 @@ cdef class Stack(Core):
         """Refuse a link, of whose frame this error came; False if it is this stack's own.
 
         Of what a member sends nothing may come but what is foreseen; a non-member's frame has changed
-        nothing, and ends with its link, whatever came of it.
+        nothing, and ends with its link, whatever came of it. That memory is damaged is no fault of the one that sends.
         """
+        if isinstance(error, DamagedMemory):
+            return False
         if isinstance(error, ProtocolError):
             why = str(error)
         elif self.bottom.is_non_member(link):

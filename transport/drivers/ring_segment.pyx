@@ -13,7 +13,7 @@ from libc.stdint cimport uint8_t, uintptr_t
 from libc.string cimport memcpy, memset
 from posix.unistd cimport close, getpid
 
-from orcalike.transport.errors import Expelled, ProtocolError
+from orcalike.transport.errors import DamagedMemory, Expelled, ProtocolError
 
 cdef extern from "<sys/mman.h>" nogil:
     int munmap(void* address, size_t size)
@@ -438,7 +438,7 @@ def fault_of(int64_t code, place=""):
         return OSError(-code, strerror(<int>-code).decode())
     if code in (-3, -11, -12):
         return ProtocolError(f"the order in shared memory: {FAULTS[code]}")
-    return ProtocolError(f"{place}the order in shared memory cannot be: {FAULTS[code]}")
+    return DamagedMemory(f"{place}the order in shared memory cannot be: {FAULTS[code]}")
 
 
 cdef bytes memory_name(str group):

@@ -20,7 +20,7 @@ fact (H13).
 
 import msgpack
 
-from orcalike.transport.errors import ProtocolError
+from orcalike.transport.errors import DamagedMemory, ProtocolError
 from orcalike.transport.membership import effects, events
 from orcalike.transport.membership.agreement import Agreement
 from orcalike.transport.membership.attribution import Speaker, check_sender, is_believed
@@ -274,8 +274,7 @@ cdef class Mbrship(Layer):
             return
         peer = self.below.focus("COM").peer_at(message.link)
         known = self.others.is_known(peer.incarnation)
-        late = self.early.keep(Entry(key, is_cast, message.copy(), peer), message.size(),
-                               is_member=known)
+        late = self.early.keep(Entry(key, is_cast, message.copy(), peer), message.size(), is_member=known)
         if late is not None:
             self.below.focus("COM").refuse_peer(late, "too much of views that are still to come")
         elif known:
@@ -321,8 +320,7 @@ cdef class Mbrship(Layer):
             self.others.tell_expelled(peer.address, peer.incarnation)
         if peer.position < 0 and self.agreement.frozen and peer.address:
             self.ask_what_is_missing(peer.address)  # blocked here, and perhaps long gone on there
-        stands = self.reachability.link_stands(peer.incarnation, self.core.now,
-                                               was_missed=peer.missed)
+        stands = self.reachability.link_stands(peer.incarnation, self.core.now, was_missed=peer.missed)
         if stands and peer.position >= 0:
             self.tell(peer.position, Here())       # one that has gone on meanwhile says so
             self.say_again(peer.incarnation)
@@ -549,6 +547,8 @@ cdef class Mbrship(Layer):
             try:
                 self.replay(entry)
             except ProtocolError as error:      # this one's, and not of the view's sender
+                if isinstance(error, DamagedMemory):
+                    raise
                 self.below.focus("COM").refuse_peer(entry.peer, str(error))
         if self.leaves and self.view is not None and self.above.up_may_leave():
             self.leave()                        # the member that was asked is gone, or did not receive that

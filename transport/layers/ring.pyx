@@ -33,7 +33,7 @@ may have overwritten: packets of others are copied first.
 
 from orcalike.transport.drivers.descriptors import Alarm
 from orcalike.transport.drivers.mapped_order import REMEDY
-from orcalike.transport.errors import ProtocolError
+from orcalike.transport.errors import DamagedMemory, ProtocolError
 from orcalike.transport.ring.fence import Fence, begins_anew, fence_of, slot_of
 from orcalike.transport.total.flush import SEQNO_MAX, Cut
 
@@ -349,7 +349,7 @@ cdef class SharedOrder(ListeningOrder):
         if not ring_is_in(m):           # else it may have been overwritten meanwhile
             return RING_OUT
         if message is None:
-            raise ProtocolError("an entry of the order that RING did not make")
+            raise DamagedMemory(f"slot {entry.slot} of the order in shared memory cannot be: it leads to what RING did not write")
         ring_applied(m, entry)
         if entry.row != m.row:
             self.allowed -= entry.size
