@@ -12,7 +12,7 @@ import pytest
 from orcalike.simulator.transcript import KINDS_IN_MEMORY, describe
 from orcalike.transport.config import StackConfig
 from orcalike.transport.drivers.descriptors import ORDER
-from orcalike.transport.errors import ProtocolError
+from orcalike.transport.errors import DamagedMemory
 from orcalike.transport.ring.fence import VIEWS_MAX, fence_of, first_rows
 from orcalike.transport.view import View
 from tests.lib.manual_network import ManualNetwork
@@ -220,7 +220,9 @@ def test_a_word_of_a_later_member_in_the_own_row_is_an_error_that_says_so() -> N
         words[begun] += 1 << 32
     os.close(order)
     network.leave("c")
-    with pytest.raises(ProtocolError, match="a later member has this one's row"):
+    with pytest.raises(
+        DamagedMemory, match=r"the word 'begun' of row 0 .* this member has written another one"
+    ):
         network.stabilize()
 
 

@@ -47,6 +47,8 @@ cdef class MappedOrder(FastLayer):
     cdef int64_t full_at            # and to try again to append,
     cdef int64_t full_since         # as the others have not applied what is there since this time
     cdef int64_t offers             # of it in this view, while packets wait for some that do not begin it
+    cdef int64_t lost_since         # the row of this member was not offered to it, though the view has it there; or NEVER
+    cdef bint is_out                # others have gone on without this member, as the memory shows
     cdef int64_t unlinked_offers    # likewise, while no link leads to one whose memory is not mapped here
     cdef int64_t detection, slow    # ns: D, `slow_timeout`
 
@@ -60,9 +62,12 @@ cdef class MappedOrder(FastLayer):
     cdef int take(self, int kind, int source, bytes body) except -1
     cdef int take_lane(self, int source, bytes body) except -1
     cdef int take_refusal(self, int source, bytes body) except -1
+    cdef int find_row_lost(self, object member) except -1
     cdef int use(self, Segment segment) except -1
     cdef str map_lane(self, object member, object lane, object alarm)
     cdef int say_begun(self) except -1
+    cdef int check_row(self) except -1
+    cdef int damaged(self, str word, str why=*) except -1
     cdef list unread(self)
     cdef int look_for_link(self) except -1
     cdef bint have_all_begun(self) except -1

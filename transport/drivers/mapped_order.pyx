@@ -12,7 +12,7 @@ import os
 import msgpack
 
 from orcalike.transport.drivers.descriptors import ALARM, LANE, ORDER, lasts
-from orcalike.transport.errors import ProtocolError
+from orcalike.transport.errors import DamagedMemory, ProtocolError
 from orcalike.transport.ring.choice import pair_of
 from orcalike.transport.ring.fence import Fence, first_rows, incarnation_in
 from orcalike.transport.wire.control import shown, unpack
@@ -22,7 +22,7 @@ from libc.stdint cimport uint32_t, uint64_t
 from posix.unistd cimport close, getpid
 
 from orcalike.transport.drivers.ring_segment cimport (
-    RING_LOST, RING_ROWS, Segment, ring_header, ring_member, ring_is_in, ring_order, ring_renew_least, ring_strike,
+    RING_LOST, RING_ROWS, Segment, ring_header, ring_member, ring_order, ring_renew_least, ring_strike,
     ring_take_row,
 )
 from orcalike.transport.fast cimport FastLayer
@@ -30,7 +30,7 @@ from orcalike.transport.layers.base cimport NEVER, Core
 from orcalike.transport.wire.message cimport Message
 
 cdef extern from "ring/order.h" nogil:
-    void ring_pass_fence(ring_member* m, uint32_t view)
+    int ring_pass_fence(ring_member* m, uint32_t view)
     void ring_admit(ring_member* m, unsigned row, uint32_t incarnation)
     void ring_drop(ring_member* m, unsigned row)
     enum:
@@ -45,6 +45,9 @@ cdef extern from "ring/order.h" nogil:
     void ring_wake_all(ring_member* m)
     int ring_map_order(int fd, const unsigned char* group, const unsigned char* boot,
                        ring_order** order, ring_header* header)
+
+cdef extern from "ring/own_row.h" nogil:
+    const char* ring_damaged_word(const ring_member* m)
 
 cdef extern from *:
     """
@@ -122,8 +125,12 @@ cdef class MappedOrder(FastLayer):
 
     cdef int enter_order(self, object it, object view) except -1:
         """The order of a view: the one before it goes on, if there was one, and a member that has it."""
+        self.check_row()
+        if self.segment is not None and self.is_out:    # each that has struck it would have refused its report
+            self.damaged("state", f"others have gone on without this member by it, and view {view.number} has it")
         self.failed = self.failed and self.on_apart is None     # where it need not leave it tries again
         self.unlinked_offers = 0
+        self.lost_since = NEVER
         fence = Fence.unpack(it.order) if it is not None and it.order else None     # else a sequencer had the order before
         if it is not None and (self.lineage is None or self.segment is None):
             self.next, self.stamp = it.last, it.stamp
@@ -170,7 +177,8 @@ cdef class MappedOrder(FastLayer):
         self.mapped &= here
         self.mapped_by &= here
         self.may_append = False         # until all have begun this view, too
-        ring_pass_fence(m, view.number)
+        if ring_pass_fence(m, view.number):
+            self.damaged("applied")
         self.settle_rows()
         self.segment.rouse()            # one that died may have taken the bit of a thread that sleeps
         return 0
@@ -194,11 +202,22 @@ cdef class MappedOrder(FastLayer):
         """Say that this member has begun the view, and whether it can read what others append; the last one wakes them."""
         cdef uint32_t reads_all = 0 if self.unread() else RING_READS_ALL
         if self.segment is not None:
-            if not ring_say_begun(&self.segment.member, reads_all) and ring_is_in(&self.segment.member):
-                raise ProtocolError("the order in shared memory says that a later member has this one's row")
+            ring_say_begun(&self.segment.member, reads_all)
+            self.check_row()
             if self.have_all_begun():
                 ring_wake_all(&self.segment.member)
         return 0
+
+    cdef int check_row(self) except -1:
+        """Raise DamagedMemory if a word of the own row is not what this member has written."""
+        cdef const char* word = NULL
+        if self.segment is not None:
+            word = ring_damaged_word(&self.segment.member)
+        return 0 if word is NULL else self.damaged((<bytes>word).decode())
+
+    cdef int damaged(self, str word, str why="this member has written another one") except -1:
+        """Raise DamagedMemory for a word of the own row."""
+        raise DamagedMemory(f"the word {word!r} of row {self.segment.member.row} of the order in shared memory cannot be: {why}")
 
     cdef list unread(self):
         """The members whose memory is not mapped here."""
@@ -250,6 +269,7 @@ cdef class MappedOrder(FastLayer):
         Offers are counted, not the time, so that a standstill of this member is not theirs. If all have begun the view,
         it is over for one that cannot read what another one may append.
         """
+        self.check_row()
         self.look_for_link()
         self.offers = self.offers + 1 if packets_wait else 0
         if not self.have_all_begun() and self.offers * self.detection >= self.slow:
@@ -284,6 +304,7 @@ cdef class MappedOrder(FastLayer):
         """Others have to apply first: wake them, try again, and in the end go on without the slowest (F17)."""
         cdef ring_member* m = &self.segment.member
         cdef uint64_t least
+        self.check_row()                # else this member waits for itself, and the others are taken for those that are behind
         if not self.full_since:
             self.full_since = max(self.core.now, 1)
         elif self.full_at == NEVER:
@@ -326,7 +347,7 @@ cdef class MappedOrder(FastLayer):
             if self.segment is None:
                 why = self.attach(member, order)
             if why is None and self.segment is None:
-                return 0
+                return self.find_row_lost(member)
             if why is None and member.incarnation not in self.mapped:
                 why = self.map_lane(member, lane, alarm)
         except (FileNotFoundError, ProcessLookupError):
@@ -389,6 +410,15 @@ cdef class MappedOrder(FastLayer):
         self.use(segment)
         self.offer_lane(False)
         return None
+
+    cdef int find_row_lost(self, object member) except -1:
+        """The row of this member is not offered to it: others have gone on without it, and say so soon, or the memory is damaged."""
+        if self.lost_since == NEVER:
+            self.lost_since = self.core.now
+        elif self.core.now - self.lost_since >= UNLINKED_MAX * self.detection:
+            self.give_up(f"the word 'state' of row {self.rows[self.me.incarnation][0]} cannot be: it is another member's, "
+                         f"and view {self.installed.number} has this one there", member)
+        return 0
 
     cdef int use(self, Segment segment) except -1:
         """This member is attached: its reads look into the memory from here on, and others vouch for it by its row."""

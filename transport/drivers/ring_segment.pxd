@@ -69,7 +69,7 @@ cdef extern from "ring/order.h" nogil:
     int ring_is_in(ring_member* m)
     void ring_applied(ring_member* m, const ring_entry* entry)
     int ring_applied_own(ring_member* m)
-    void ring_advance(ring_member* m)
+    int ring_advance(ring_member* m)
     int ring_has_news(const ring_member* m)
     void ring_wake(ring_member* m, uint64_t about, uint64_t due)
     void ring_wake_all(ring_member* m)

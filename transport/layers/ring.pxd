@@ -32,7 +32,6 @@ cdef class SharedOrder(ListeningOrder):
     cdef Message copied(self, ring_entry* entry, int kind)
     cdef int submit_more(self) except -1
     cdef int deliver(self, ring_entry* entry) except NO_CODE
-    cdef int stopped_at(self, int found) except -1
     cdef int report(self) except -1
     cdef int meet_fence(self) except -1
     cdef int end_view(self) except -1

@@ -21,7 +21,6 @@ cdef class FastOrder(MappedOrder):
     cdef Incoming incoming          # copies of others' packets, and what is not whole here
     cdef bint draining
     cdef bint at_fence              # all of the view is delivered, and it has ended
-    cdef bint is_out                # others have gone on without this member, as the memory shows
     cdef bint delivered             # something was, since this member listened last
     cdef int mode                   # as TOTAL's
     cdef unsigned char* written     # the packet that is written, in the own lane, from its header on
@@ -52,7 +51,8 @@ cdef class FastOrder(MappedOrder):
         m.handed = m.next
         if self.has_credit and m.next != self.published:
             self.published = m.next
-            ring_advance(m)
+            if ring_advance(m):
+                self.damaged("applied")
         return 0
 
     cdef inline int wake_others(self) except -1:

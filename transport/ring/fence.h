@@ -22,14 +22,15 @@
 #include "views.h"
 
 /* Go on behind the fence at `next`, in the view with this number. The slot that the fence took is given back at
- * once, by members too that hold the others up: else the order would be full of fences after some views. */
-static inline void ring_pass_fence(struct ring_member *m, uint32_t view)
+ * once, by members too that hold the others up: else the order would be full of fences after some views. Returns as
+ * `ring_publish`. */
+static inline int ring_pass_fence(struct ring_member *m, uint32_t view)
 {
     m->next++;
     if (m->scanned < m->next)
         m->scanned = m->next;
     m->view = ring_fence_number(view);
-    ring_publish(m, m->published + 1);
+    return ring_publish(m, m->published + 1);
 }
 
 /* A row is a member's in the view that begins at `next`. It counts from here on, though its holder may not
@@ -69,11 +70,12 @@ static inline void ring_drop(struct ring_member *m, unsigned row)
 }
 
 /* Say something in the own row. A former holder that goes on late does not write over the word of the next one: 0. */
-static inline int ring_say(struct ring_member *m, _Atomic uint64_t *said, uint32_t view)
+static inline int ring_say(struct ring_member *m, _Atomic uint64_t *word, uint64_t *said, uint32_t view)
 {
-    uint64_t found = ring_get_acquire(said), word = ring_begun_word(m->incarnation, view);
+    uint64_t found = ring_get_acquire(word);
+    *said = ring_begun_word(m->incarnation, view);
     while (!ring_is_later(ring_begun_incarnation(found), m->incarnation))
-        if (ring_swap_if(said, &found, word))
+        if (ring_swap_if(word, &found, *said))
             return 1;
     return 0;
 }
@@ -81,21 +83,22 @@ static inline int ring_say(struct ring_member *m, _Atomic uint64_t *said, uint32
 /* This member has begun its view; `reads_all` is 0 or RING_READS_ALL. */
 static inline int ring_say_begun(struct ring_member *m, uint32_t reads_all)
 {
-    return ring_say(m, &m->order->rows[m->row].begun, m->view | reads_all);
+    return ring_say(m, &m->order->rows[m->row].begun, &m->said.begun, m->view | reads_all);
 }
 
 /* This member takes its row in its view. What it decided in views before that, without a row, is known to none. */
 static inline int ring_say_since(struct ring_member *m)
 {
-    return ring_say(m, &m->order->rows[m->row].alone, m->view | RING_SINCE);
+    return ring_say(m, &m->order->rows[m->row].alone, &m->said.alone, m->view | RING_SINCE);
 }
 
 /* This member ends its view without the acceptance of the holders of these rows, which may live. They are never taken out
  * again, not by the row's next holder either: a former holder that goes on late may at most put some in. */
 static inline int ring_say_alone(struct ring_member *m, uint64_t left_out)
 {
+    m->said.left_out |= left_out;
     ring_or(&m->order->rows[m->row].left_out, left_out);
-    return ring_say(m, &m->order->rows[m->row].alone, m->view);
+    return ring_say(m, &m->order->rows[m->row].alone, &m->said.alone, m->view);
 }
 
 /* Whether the holder of a row, whose process has ended, has not ended this view without the acceptance of this member. */

@@ -16,3 +16,5 @@ cdef class ListeningOrder(FastOrder):
     cdef int listen(self) except -1
     cdef uint64_t interest(self, int64_t* until) noexcept
     cdef int listen_by_alarm(self, uint64_t interest) except -1
+    cdef int look_at_row(self) except -1
+    cdef int stopped_at(self, int found) except -1

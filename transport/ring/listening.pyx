@@ -7,7 +7,7 @@ calls that wait for little do, neither is for all news: after some the member lo
 
 from libc.stdint cimport int64_t, uint64_t
 
-from orcalike.transport.drivers.ring_segment cimport RING_ANYTHING, ring_arm_eventfd
+from orcalike.transport.drivers.ring_segment cimport RING_ANYTHING, RING_OUT, ring_arm_eventfd, ring_is_in
 from orcalike.transport.layers.base cimport NEVER, Core
 from orcalike.transport.ring.fast cimport FastOrder
 
@@ -41,6 +41,8 @@ cdef class ListeningOrder(FastOrder):
             self.listens_for = self.interest(&self.core.doze_until)
             if self.segment.listen(self.listens_for) or not self.may_append and self.have_all_begun():
                 self.core.again(self)
+            elif not self.delivered:
+                self.look_at_row()
         elif not self.armed or self.listens_for != RING_ANYTHING:
             self.listen_by_alarm(self.interest(&self.linger_at))
         self.delivered = False
@@ -69,8 +71,21 @@ cdef class ListeningOrder(FastOrder):
         self.look_at = self.core.now + LOOKED_AGAIN
         if ring_arm_eventfd(&self.segment.member, interest):
             self.core.again(self)
+        elif not self.delivered:
+            self.look_at_row()
+        return 0
+
+    cdef int look_at_row(self) except -1:
+        """There was no news: is this member still in the order, and does its row say there what it has written?"""
+        self.check_row()
+        if not ring_is_in(&self.segment.member):
+            self.stopped_at(RING_OUT)
         return 0
 
     cpdef woken(self):
         self.armed = False
         self.core.again(self)
+
+    cdef int stopped_at(self, int found) except -1:
+        """There is an entry that is not to be delivered, or this member is out."""
+        raise NotImplementedError

@@ -20,6 +20,12 @@ struct ring_checkpoint {
     uint64_t slot, end;
 };
 
+/* What this member has written into its own row last, which no other may change (own_row.h); 0: nothing yet. */
+struct ring_said {
+    uint32_t state;
+    uint64_t holder, begun, alone, left_out;
+};
+
 struct ring_member {
     struct ring_order *order;
     uint64_t mask; /* slots - 1 */
@@ -34,6 +40,7 @@ struct ring_member {
     uint64_t next, scanned, least;
     uint64_t handed; /* all below has run here: `next` is ahead while a thread hands up what it has taken */
     uint64_t published; /* of `next`, in the own row */
+    struct ring_said said;
     uint64_t began; /* the slot after the view in which this member joined */
     uint64_t half_at; /* the slot from which the others are to be woken again, at half a ring */
 

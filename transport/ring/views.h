@@ -127,8 +127,9 @@ static inline void ring_set_holder(struct ring_member *m, uint64_t flags, uint32
 {
     _Atomic uint64_t *holder = &m->order->rows[m->row].holder;
     uint64_t found = ring_get_acquire(holder);
+    m->said.holder = ring_holder_word(m->incarnation, flags, pid);
     while (!ring_is_later(ring_holder_incarnation(found), m->incarnation))
-        if (ring_swap_if(holder, &found, ring_holder_word(m->incarnation, flags, pid)))
+        if (ring_swap_if(holder, &found, m->said.holder))
             return;
 }
 
@@ -149,7 +150,7 @@ static inline int ring_take_row(struct ring_member *m, unsigned row, uint32_t in
 {
     struct ring_row *own = &m->order->rows[row];
     uint64_t position = ring_get_acquire(&own->applied);
-    uint32_t word, taken;
+    uint32_t word;
     m->row = row;
     m->incarnation = incarnation;
     do {
@@ -160,8 +161,8 @@ static inline int ring_take_row(struct ring_member *m, unsigned row, uint32_t in
     m->published = m->next;
     ring_set_holder(m, 0, pid);
     ring_alarm_room(m); /* as `ring_advance`: others may have waited for this position */
-    taken = ring_state_word(incarnation, ring_sponsor_of(word), RING_IN);
-    return ring_swap_if(&own->state, &word, taken) ? 0 : RING_LOST;
+    m->said.state = ring_state_word(incarnation, ring_sponsor_of(word), RING_IN);
+    return ring_swap_if(&own->state, &word, m->said.state) ? 0 : RING_LOST;
 }
 
 /* The first member: nothing is in the order yet. */

@@ -125,23 +125,26 @@ static inline void ring_alarm_all(struct ring_member *m)
 }
 
 /* Publish that all below a slot is applied here. By a swap: a former holder of the row that goes on late does
- * not store a lower position over the next one's. */
-static inline void ring_publish(struct ring_member *m, uint64_t slot)
+ * not store a lower position over the next one's. Returns whether another position was there than this member's last. */
+static inline int ring_publish(struct ring_member *m, uint64_t slot)
 {
     uint64_t published = m->published;
-    while (!ring_swap_if(&m->order->rows[m->row].applied, &published, slot))
+    int is_other = 0;
+    while (!ring_swap_if(&m->order->rows[m->row].applied, &published, slot)) {
         if (!ring_is_in(m))
-            return;
+            return 0;
+        is_other = 1;
+    }
     m->published = slot;
     ring_alarm_room(m);
+    return is_other;
 }
 
-/* Publish how far this member is. If it is no news, none is woken: else members that wait for the room of
- * another would wake each other for as long as they wait. */
-static inline void ring_advance(struct ring_member *m)
+/* Publish how far this member is; returns as `ring_publish`. If it is no news, none is woken: else members that wait for
+ * the room of another would wake each other for as long as they wait. */
+static inline int ring_advance(struct ring_member *m)
 {
-    if (m->published != m->next)
-        ring_publish(m, m->next);
+    return m->published != m->next && ring_publish(m, m->next);
 }
 
 /* Ask to be woken by the next news of interest; whether there is any news already. */
