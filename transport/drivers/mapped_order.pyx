@@ -126,7 +126,8 @@ cdef class MappedOrder(FastLayer):
     cdef int enter_order(self, object it, object view) except -1:
         """The order of a view: the one before it goes on, if there was one, and a member that has it."""
         self.check_row()
-        if self.segment is not None and self.is_out:    # each that has struck it would have refused its report
+        # In a view that goes on: each member that has struck this one would have refused its report.
+        if self.segment is not None and self.is_out and view.lineage == self.lineage:
             self.damaged("state", f"others have gone on without this member by it, and view {view.number} has it")
         self.failed = self.failed and self.on_apart is None     # where it need not leave it tries again
         self.unlinked_offers = 0
