@@ -207,6 +207,24 @@ def test_of_two_without_a_link_the_younger_leaves(silent: str) -> None:
     assert "no link to " in network["d"].denied[0]
 
 
+def test_one_that_alone_cannot_read_what_others_append_does_not_wait_for_good() -> None:
+    """Its link to c stands, and carries nothing; all others have mapped all memory, and have nothing to write."""
+    network = group("a b c")
+    network.add("d")
+    network.join("d", "a")
+    settle_but(network, "cd")
+    network.deliver("c", "d")  # its greeting
+    settle_but(network, "cd")
+    network.cast("d", b"it waits")
+    config = StackConfig("group", {})
+    for _ in range(2 * config.slow // config.detection):
+        network.now += config.detection
+        network.expire("abcd", network.endpoints)
+        settle_but(network, "cd")
+    assert "the memory of rank 2 (sim:c) cannot be mapped" in network["d"].denied[0]
+    assert network.members("a") == network.members("c") == "a b c"
+
+
 def test_a_word_of_a_later_member_in_the_own_row_is_an_error_that_says_so() -> None:
     """Else the others would wait for this member, and put it out, and none would know why."""
     network = group()

@@ -242,7 +242,7 @@ cdef class MappedOrder(FastLayer):
         if self.segment is None or self.installed is None or self.position < 0:
             return self.set_deadline()
         missing = self.not_begun(RING_READS_ALL)
-        if missing:
+        if missing or self.unread():
             self.lanes_at = self.core.now + self.detection
         if not again:
             missing = tuple([position for position in missing
