@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, settings
 
+from tests.lib import orders
 from tests.lib.leftovers import no_process_left, pytest_runtest_teardown, started_processes
 
 # How fast a machine is decides nothing, however busy it is.
@@ -88,6 +89,14 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
 def makes_once(file: str) -> bool:
     """Whether tests of a module share a fixture."""
     return 'scope="module"' in (ROOT / file).read_text()
+
+
+@pytest.fixture(params=orders.ORDERS)
+def order(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    """The layer that orders: in groups for which the test names no stack, and where it asks for it."""
+    layer: str = request.param
+    monkeypatch.setattr(orders, "usual", layer)
+    return layer
 
 
 @pytest.fixture(autouse=True, scope="session")

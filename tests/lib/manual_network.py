@@ -18,6 +18,7 @@ from orcalike.transport.stack import Stack
 from orcalike.transport.stacks import parse_stack
 from orcalike.transport.view import Member, View
 from orcalike.transport.wire.message import Message
+from tests.lib import orders
 from tests.lib.recording_application import AnyBodies, RecordingApplication
 
 STACK = "XFER:TOTAL:MBRSHIP:COM:sim"
@@ -80,8 +81,9 @@ class Endpoint:
 class ManualNetwork:
     """Endpoints by name, the frames between them, and what was seen since it was last asked."""
 
-    def __init__(self, stack: str = STACK) -> None:
-        self.stack = stack
+    def __init__(self, stack: str = "") -> None:
+        """Over this stack; without one, over the order of the test."""
+        self.stack = stack or orders.manual_stack()
         self.now = 0
         self.monitor: AnyBodies | None = AnyBodies()
         """None: a member is made to lie, or the stack orders nothing, so a history proves nothing."""
@@ -239,8 +241,10 @@ class ManualNetwork:
     def stabilize(self) -> None:
         """Let all arrive, in turn, until nothing is under way."""
         pairs = [(one, other) for one in self.endpoints for other in self.endpoints]
-        while sum(self.deliver(one, other) for one, other in pairs):
-            pass
+        arrived = 1
+        while arrived:
+            arrived = sum(self.deliver(one, other) for one, other in pairs)
+            self._wake()  # one that was woken may have written since another one was
 
     def members(self, name: str) -> str:
         """The members of the view that `name` has installed, the oldest first."""

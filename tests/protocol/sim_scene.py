@@ -10,10 +10,16 @@ from orcalike.transport.drivers.sim import Delays
 from orcalike.transport.layers.base import Core, Layer
 from orcalike.transport.view import View
 from orcalike.transport.wire.message import Message
+from tests.lib import orders, ring_scenarios
 from tests.protocol.model import Cast
 
 MS = 1_000_000
 """A millisecond, in ns."""
+LAYERS = {
+    "TOTAL": ["TOTAL", "TOTAL(packets=4)", "TOTAL(packets=16)"],
+    "RING": list(ring_scenarios.LAYERS),
+}
+"""By order: some that are full soon."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +45,7 @@ class Scene:
 
     @classmethod
     def draw(cls, seed: int) -> Scene:
-        """The scene of a seed."""
+        """The scene of a seed, over the order of the test."""
         rng, sizes = Random(f"{seed} scene"), Random(f"{seed} sizes")
         size = rng.choice([2, 2, 3, 3, 4, 5, 6])
         witness = rng.random() < 0.5
@@ -47,14 +53,14 @@ class Scene:
         pack = sizes.choice(
             [pack, pack[:-1] + ",fragment=40)" if "(" in pack else "PACK(fragment=9)"]
         )
-        total = rng.choice(["TOTAL", "TOTAL(packets=4)", "TOTAL(packets=16)"])
+        layer = rng.choice(LAYERS[orders.usual])
         leaving, late = rng.choice([0.0, 0.3, 0.8]), rng.choice([0.0, 0.0, 0.5])
         others = range(2 if witness else 1, size + witness)
         return cls(
             seed=seed,
             size=size + witness,
             witness=witness,
-            stack=f"{pack}:XFER:{total}:MBRSHIP:COM:sim",
+            stack=f"{pack}:XFER:{layer}:MBRSHIP:COM:sim",
             delays=Delays(
                 least=rng.choice([1_000, 10_000, 200_000]),
                 mean=rng.choice([1_000, 50_000, 400_000]),

@@ -7,12 +7,15 @@ from itertools import permutations
 import pytest
 
 from orcalike.simulator.checkers.facts import Installed
-from tests.lib.manual_network import STACK, ManualNetwork
+from tests.lib.manual_network import ManualNetwork
+from tests.lib.orders import SEQUENCED
+
+pytestmark = pytest.mark.usefixtures("order")
 
 NAMES = "abc"
 
 
-def group(names: str = "a b c", stack: str = STACK) -> ManualNetwork:
+def group(names: str = "a b c", stack: str = "") -> ManualNetwork:
     network = ManualNetwork(stack)
     network.form(names)
     network.lines()
@@ -56,12 +59,12 @@ def test_a_join_has_one_place_among_the_messages(cast_is_numbered: bool) -> None
     network = group("a b")
     network.add("c")
     network.join("c", "a")
+    if not cast_is_numbered:
+        network.deliver("a", "c")
+        network.deliver("c", "a", 2)
     network.cast("b", b"x")
     if cast_is_numbered:
         network.deliver("b", "a")
-    else:
-        network.deliver("a", "c")
-        network.deliver("c", "a", 2)
     network.stabilize()
     histories = [network[name].history for name in NAMES]
     assert histories == [histories[0]] * 3
@@ -80,6 +83,7 @@ def test_a_leave_has_one_place_among_the_messages() -> None:
     assert network["c"].history == network["a"].history[: len(network["c"].history)]
 
 
+@SEQUENCED
 def test_the_sequencer_numbers_and_broadcasts() -> None:
     """3.1: "a point-to-point message is sent to the sequencer and the sequencer broadcasts the
     message" (PB, A26): one request, and one copy to each of the others.
@@ -91,6 +95,7 @@ def test_the_sequencer_numbers_and_broadcasts() -> None:
     assert [len(network.frames(name)) for name in "abcd"] == [3, 0, 0, 0]
 
 
+@SEQUENCED
 def test_members_elect_another_sequencer() -> None:
     """2.2: "the remaining group members elect a new one": the oldest, if all can tell."""
     network = group()
@@ -106,6 +111,7 @@ def test_members_elect_another_sequencer() -> None:
     assert views[0] == views[1]
 
 
+@SEQUENCED
 def test_acknowledgements_ride_on_messages() -> None:
     """2.2: "acknowledgements are piggybacked on regular data messages" (A22).
 
@@ -128,6 +134,7 @@ def test_acknowledgements_ride_on_messages() -> None:
     ] * 3
 
 
+@SEQUENCED
 def test_one_that_only_listens_says_so_each_half_megabyte() -> None:
     """So that what all have applied is soon let go, however large the window is."""
     network = group(stack="XFER:TOTAL:MBRSHIP:COM:sim")
@@ -141,6 +148,7 @@ def test_one_that_only_listens_says_so_each_half_megabyte() -> None:
     ] * 2
 
 
+@SEQUENCED
 def test_the_header_does_not_grow_with_the_group() -> None:
     """4 and 6 (A40): the cost of a header is the same for any size of the group."""
     sizes = set()

@@ -10,6 +10,9 @@ import pytest
 from orcalike.transport.degree import AVAILABLE
 from orcalike.transport.wire.message import Message
 from tests.lib.manual_network import ManualNetwork
+from tests.lib.orders import SEQUENCED
+
+pytestmark = pytest.mark.usefixtures("order")
 
 
 def group(names: str, witness: str = "") -> ManualNetwork:
@@ -21,6 +24,7 @@ def group(names: str, witness: str = "") -> ManualNetwork:
 def lower(network: ManualNetwork, name: str, least: int) -> None:
     """The group of this member takes what there is of members for enough."""
     network.call(name, lambda now: network.endpoints[name].stack.top.degree(least | AVAILABLE))
+    network.call(name, network.endpoints[name].stack.expire)
 
 
 def lose(network: ManualNetwork, name: str) -> None:
@@ -45,6 +49,7 @@ def test_what_the_view_is_too_small_for_goes_if_the_group_says_so(witness: str) 
     assert network["b"].bodies == network["a"].bodies == [b"x"]
 
 
+@SEQUENCED
 def test_as_many_hold_it_as_there_can_be() -> None:
     """Of three members with degree 5 all must hold it: MIN(5, 3 - 1) others."""
     network = group("a b c")
@@ -60,6 +65,7 @@ def test_as_many_hold_it_as_there_can_be() -> None:
     assert network["a"].bodies == [b"x"]
 
 
+@SEQUENCED
 def test_the_sequencer_need_not_know_the_rule() -> None:
     """It travels with the packet: a witness orders for groups whose options it does not know."""
     network = group("a b c d", "a")
@@ -73,6 +79,7 @@ def test_the_sequencer_need_not_know_the_rule() -> None:
     assert network["b"].bodies == network["d"].bodies == [b"x"]
 
 
+@SEQUENCED
 def test_what_is_tentative_when_members_are_lost_goes_on_with_those_that_are_left() -> None:
     network = group("a b c")
     for name in "abc":
@@ -86,6 +93,7 @@ def test_what_is_tentative_when_members_are_lost_goes_on_with_those_that_are_lef
     assert network["a"].bodies == network["b"].bodies == [b"x"]
 
 
+@SEQUENCED  # in shared memory all members hold all that there is
 @pytest.mark.parametrize(("degree", "in_effect"), [(1, 1), (2, 1), (0, 0), (254, 254)])
 def test_which_members_may_go_on_is_decided_by_the_degree_that_counts(
     degree: int, in_effect: int

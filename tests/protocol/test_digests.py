@@ -39,6 +39,8 @@ from tests.protocol.digest_stage import (
 from tests.protocol.sim_runtime import Participant
 from tests.protocol.test_runtime_sim import Stage, replica_of
 
+pytestmark = pytest.mark.usefixtures("order")
+
 
 def test_the_odd_member_serves_no_more_and_all_name_the_divergence(
     stage: Stage, caplog: pytest.LogCaptureFixture

@@ -13,6 +13,8 @@ from tests.lib.shared_classes import Counter
 from tests.protocol.sim_runtime import Participant
 from tests.protocol.test_runtime_sim import Stage
 
+pytestmark = pytest.mark.usefixtures("order")
+
 
 @orca.shared
 class Late:

@@ -18,6 +18,8 @@ from tests.lib.shared_classes import Counter
 from tests.protocol.sim_runtime import Participant
 from tests.protocol.test_runtime_sim import Stage, replica_of
 
+pytestmark = pytest.mark.usefixtures("order")
+
 victim: Any = None
 """The replica that meets the fault, and which."""
 

@@ -12,12 +12,16 @@ from orcalike.simulator.generator import draw
 from orcalike.simulator.simulation import Run
 from orcalike.transport.errors import StackError
 from orcalike.transport.layers.base import Core, Layer
+from orcalike.transport.layers.ring import SharedOrder
 from orcalike.transport.layers.total import Total
 from orcalike.transport.stacks import LayerSpec, layers, parse_stack
 from orcalike.transport.wire.message import Message
-from tests.lib import manual_network
-from tests.lib.manual_network import STACK, ManualNetwork
+from tests.lib import manual_network, orders
+from tests.lib.manual_network import ManualNetwork
+from tests.lib.orders import SEQUENCED
 from tests.protocol.test_swarm import calm
+
+pytestmark = pytest.mark.usefixtures("order")
 
 KNOWN = {info.name: info for info in layers()}
 LAYERS = ["PACK", "XFER", "TOTAL", "MBRSHIP", "DROP"]
@@ -43,16 +47,19 @@ def bodies_on(stack: str) -> list[bytes]:
 
 
 @pytest.mark.parametrize(
-    "order", [o for n in range(2, 6) for o in permutations(LAYERS, n) if "TOTAL" in o], ids=":".join
+    "layers",
+    [o for n in range(2, 6) for o in permutations(LAYERS, n) if "TOTAL" in o],
+    ids=":".join,
 )
-def test_any_order_of_layers_whose_needs_are_met(order: tuple[str, ...]) -> None:
+def test_any_order_of_layers_whose_needs_are_met(layers: tuple[str, ...], order: str) -> None:
     """4: layers stack in any order, "although [...] a partial order" holds: each needs semantics
     from below (H53). What is not refused works.
     """
-    text = ":".join((*order, "COM:sim"))
-    given = {"FIFO", "ANY_SIZE"}
+    layers = tuple(name.replace("TOTAL", order) for name in layers)
+    text = ":".join((*layers, "COM:sim"))
+    given = {"FIFO", "ANY_SIZE", "ONE_HOST"}
     fits = True
-    for name in reversed(order):
+    for name in reversed(layers):
         fits = fits and KNOWN[name].needs <= given
         given |= KNOWN[name].promises
     if fits:
@@ -62,9 +69,9 @@ def test_any_order_of_layers_whose_needs_are_met(order: tuple[str, ...]) -> None
             parse_stack(text)
 
 
-def test_a_layer_may_stand_in_a_stack_more_than_once() -> None:
+def test_a_layer_may_stand_in_a_stack_more_than_once(order: str) -> None:
     """5: "we stacked the fragmentation layer ten times" (H53)."""
-    stack = "DROP:PACK:XFER:" + "DROP:" * 5 + "TOTAL:" + "DROP:" * 5 + "MBRSHIP:DROP:COM:sim"
+    stack = "DROP:PACK:XFER:" + "DROP:" * 5 + f"{order}:" + "DROP:" * 5 + "MBRSHIP:DROP:COM:sim"
     assert bodies_on(stack) == BODIES
 
 
@@ -106,8 +113,8 @@ def test_headers_may_be_of_any_size(monkeypatch: pytest.MonkeyPatch) -> None:
         return [spec for each in specs for spec in (LayerSpec(Thick), each)]
 
     monkeypatch.setattr(manual_network, "parse_stack", with_thick)
-    assert bodies_on(STACK) == BODIES
-    assert bodies_on("PACK:" + STACK) == BODIES
+    assert bodies_on(orders.manual_stack()) == BODIES
+    assert bodies_on(orders.simulated_stack()) == BODIES
 
 
 def test_members_that_go_from_view_to_view_got_the_same_messages() -> None:
@@ -116,9 +123,11 @@ def test_members_that_go_from_view_to_view_got_the_same_messages() -> None:
     """
     network = ManualNetwork()
     network.form("a b c")
+    network.asleep = {"c"}
     network.cast("a", b"x")
     network.deliver("a", "b")
     assert (network["b"].bodies, network["c"].bodies) == ([b"x"], [])
+    network.asleep = set()
     network.leave("a")
     network.stabilize()
     assert network["b"].history == network["c"].history
@@ -126,6 +135,7 @@ def test_members_that_go_from_view_to_view_got_the_same_messages() -> None:
     assert network["c"].bodies == [b"x"]
 
 
+@SEQUENCED
 def test_from_flush_to_view_nothing_is_delivered() -> None:
     """4.3: a member that has agreed to the flush ignores casts of the view, but keeps them (H62)."""
     network = ManualNetwork()
@@ -163,6 +173,7 @@ def test_state_transfer_while_others_go_on() -> None:
     """4.8: a joiner gets the state, and the others do not wait for it (H76)."""
     network = ManualNetwork()
     network.form("a b")
+    network["a"].piece = network["b"].piece = 1  # so that others go on between the pieces
     for i in range(50):
         network.cast("b", str(i).encode())
     network.stabilize()
@@ -172,8 +183,9 @@ def test_state_transfer_while_others_go_on() -> None:
         for source, target in permutations("abc", 2):
             network.deliver(source, target)
     network.cast("a", b"meanwhile")
-    network.deliver("a", "b", 99)
-    assert network["b"].bodies[-1] == b"meanwhile"
+    while network["b"].bodies[-1] != b"meanwhile":
+        for source, target in permutations("abc", 2):
+            network.deliver(source, target)
     assert not network["c"].history
     network.stabilize()
     assert network["c"].history == network["a"].history
@@ -188,14 +200,14 @@ def test_send_reaches_a_subset() -> None:
     assert (network["b"].sends, network["c"].sends) == ([], [(0, b"x")])
 
 
-def test_focus_and_dump() -> None:
+def test_focus_and_dump(order: str) -> None:
     """Table 1: `focus` gives a handle on one layer, `dump` what it knows (H33, H34)."""
     network = ManualNetwork()
     network.form("a b")
     stack = network.endpoints["b"].stack
-    total = stack.focus("TOTAL")
-    assert isinstance(total, Total)
-    assert total.dump()["next"] == total.next
+    layer = stack.focus(order)
+    assert isinstance(layer, Total if order == "TOTAL" else SharedOrder)
+    assert layer.dump()["next"] == layer.next
     assert stack.dump()["COM"] == {"peers": {"sim:a": 0}, "refused": {}}
 
 
@@ -208,6 +220,7 @@ STOPPED = ("I28", "E1")
 FAULTS = ["lose=5", "repeat=20", "reorder=20", "lose=2,repeat=10,reorder=10,delay=10"]
 
 
+@SEQUENCED
 @pytest.mark.parametrize("where", ["MBRSHIP:DROP({}):COM:sim", "DROP({}):MBRSHIP:COM:sim"])
 @pytest.mark.parametrize("faults", FAULTS)
 def test_safety_needs_no_luck(faults: str, where: str) -> None:
@@ -228,6 +241,7 @@ def test_safety_needs_no_luck(faults: str, where: str) -> None:
     assert bool(complaints) is not faults.startswith("repeat"), "what is repeated does no harm"
 
 
+@SEQUENCED  # in shared memory: `test_ring_layer.py`
 def test_one_seed_is_one_schedule() -> None:
     """The core is a function of its inputs: the same seed, the same trace (I33)."""
     seeds = [seed for seed in range(12) if 1 < draw(seed).size < 7]

@@ -8,12 +8,17 @@ from itertools import permutations
 
 import pytest
 
-from tests.lib.manual_network import STACK, ManualNetwork
+from tests.lib import orders
+from tests.lib.manual_network import ManualNetwork
 from tests.lib.recording_application import RecordingApplication
+
+pytestmark = pytest.mark.usefixtures("order")
 
 Giving = Callable[[RecordingApplication], Iterator[bytes]]
 
 SECOND = 1_000_000_000
+MAPPED = {"TOTAL": 0, "RING": 10}
+"""Frames each way, by which a joiner and its donor have mapped each other's memory, if the order is there."""
 
 
 def stabilize(network: ManualNetwork, *without: tuple[str, str]) -> None:
@@ -23,7 +28,7 @@ def stabilize(network: ManualNetwork, *without: tuple[str, str]) -> None:
         pass
 
 
-def joining(count: int, stack: str = STACK, give: Giving | None = None) -> ManualNetwork:
+def joining(count: int, stack: str = "", give: Giving | None = None) -> ManualNetwork:
     """a and b, with so many casts behind them; c is let in, and no piece of state has come.
 
     a gives its state as `give` says.
@@ -93,7 +98,7 @@ def test_what_a_joiner_casts_comes_back_to_it_also_if_another_donor_gives() -> N
 
     A cast of the joiner's own there would never be handed up to it, and PACK would wait for that.
     """
-    network = joining(20, f"PACK:{STACK}", give_a_part)
+    network = joining(20, orders.simulated_stack(), give_a_part)
     network.cast("c", b"x")
     network.stabilize()
     layer = network.endpoints["c"].stack.focus("XFER")
@@ -154,7 +159,9 @@ def test_a_joiner_takes_its_state_from_one_of_several_that_give(sizes: tuple[int
 
 
 @pytest.mark.parametrize("arrived", [0, 1, 5])
-def test_a_joiner_asks_another_member_if_its_donor_gives_nothing_any_more(arrived: int) -> None:
+def test_a_joiner_asks_another_member_if_its_donor_gives_nothing_any_more(
+    arrived: int, order: str
+) -> None:
     """The donor beats, and its links stand; it hangs after so many frames."""
     network = ManualNetwork()
     network.form("w a b", witness="w")
@@ -165,7 +172,7 @@ def test_a_joiner_asks_another_member_if_its_donor_gives_nothing_any_more(arrive
     network.add("c")
     network.join("c", "w")
     stabilize(network, ("a", "c"), ("c", "a"))
-    for _ in range(arrived):
+    for _ in range(MAPPED[order] + arrived):
         network.deliver("a", "c")
         network.deliver("c", "a")
     hangs = list(permutations("abcw", 2))

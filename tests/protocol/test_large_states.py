@@ -16,6 +16,8 @@ from tests.lib.shared_classes import Counter, Journal
 from tests.protocol.sim_runtime import Participant
 from tests.protocol.test_runtime_sim import Stage, replica_of
 
+pytestmark = pytest.mark.usefixtures("order")
+
 
 @orca.shared
 class Odd:

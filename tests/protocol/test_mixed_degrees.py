@@ -55,6 +55,7 @@ def test_what_comes_behind_a_tentative_packet_waits_for_it(behind: int) -> None:
     assert network["a"].bodies == [b"first", b"second"]
 
 
+@pytest.mark.usefixtures("order")
 def test_what_the_view_is_too_small_for_waits_and_delays_no_member() -> None:
     """It stays with its sender, and all that it casts behind that; others go on."""
     network = group("a b c")

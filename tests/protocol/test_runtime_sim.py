@@ -21,12 +21,15 @@ from orcalike.simulator.checkers.facts import Violation
 from orcalike.transport.drivers.sim import Delays
 from orcalike.transport.record import replaced
 from orcalike.transport.view import View
+from tests.lib import orders
 from tests.lib.shared_classes import Counter, Journal, transfer_when
 from tests.protocol import sim_runtime
 from tests.protocol.model import Cast, Model
 from tests.protocol.sim_programs import Late
 from tests.protocol.sim_runtime import Participant, Simulation, run
 from tests.protocol.sim_scene import MS, Scene
+
+pytestmark = pytest.mark.usefixtures("order")
 
 CHUNK = 50
 SEEDS = 150
@@ -63,14 +66,14 @@ class Stage(Simulation):
         self,
         size: int,
         *late: int,
-        stack: str = "PACK:XFER:TOTAL:MBRSHIP:COM:sim",
+        stack: str = "",
         witness: bool = False,
     ) -> None:
         scene = Scene(
             seed=size,
             size=size,
             witness=witness,
-            stack=stack,
+            stack=stack or orders.simulated_stack(),
             delays=Delays(),
             acts=0,
             span=1_000_000,

@@ -19,6 +19,8 @@ from tests.protocol.digest_stage import (
 from tests.protocol.sim_programs import Late
 from tests.protocol.test_runtime_sim import Stage
 
+pytestmark = pytest.mark.usefixtures("order")
+
 
 def alike_and_not_the_same() -> Iterator[tuple[Any, Any]]:
     """Values that are equal, made in other ways."""

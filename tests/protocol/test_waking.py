@@ -28,6 +28,8 @@ from orcalike.transport.drivers.simdriver import SimDriver
 from orcalike.transport.stack import Stack
 from orcalike.transport.stacks import parse_stack
 from orcalike.transport.view import Member
+from tests.lib import orders
+from tests.lib.orders import SEQUENCED
 from tests.lib.shared_classes import Counter, transfer_when
 from tests.protocol.digest_stage import Heap
 from tests.protocol.sim_programs import Late
@@ -35,10 +37,10 @@ from tests.protocol.sim_runtime import Participant
 from tests.protocol.sim_scene import MS
 from tests.protocol.test_runtime_sim import Stage, replica_of
 
-STABLE = "PACK:STABLE:XFER:TOTAL:MBRSHIP:COM:sim"
+pytestmark = pytest.mark.usefixtures("order")
 
 
-def stage_of(size: int, *late: int, stack: str = "PACK:XFER:TOTAL:MBRSHIP:COM:sim") -> Stage:
+def stage_of(size: int, *late: int, stack: str = "") -> Stage:
     """A group of so many, all of them in; those of `late` do not know the class `Late` yet."""
     stage = Stage(size, *late, stack=stack)
     for number in range(1, size):
@@ -216,6 +218,7 @@ def test_a_departed_callers_guarded_call_is_withdrawn() -> None:
     assert len(stage.held("counter")) == 1
 
 
+@SEQUENCED
 def test_a_departed_callers_guarded_call_is_withdrawn_before_what_it_sent_next() -> None:
     """Both are in one packet; the second would have let the first run."""
     stage = stage_of(4)
@@ -313,7 +316,7 @@ def test_a_departed_callers_call_is_withdrawn_also_if_its_class_comes_late() -> 
 @pytest.mark.parametrize("k", [2, 3])
 def test_stable_counts_from_where_a_guarded_call_ran(k: int) -> None:
     """Not from where it came: all had seen that long before."""
-    stage = stage_of(3, stack=STABLE)
+    stage = stage_of(3, stack=orders.simulated_stack("STABLE"))
     first, second, third = stage.participants
     counter = stage.share(first, Counter, "counter")
     call = counter.take.options(stable=k).nowait(5)
@@ -353,6 +356,7 @@ def test_a_fence_waits_for_what_was_ordered_before_it() -> None:
     assert here(second, "counter").get() == 1
 
 
+@SEQUENCED  # in shared memory there is no news that has not come
 def test_a_fence_has_its_place_behind_what_others_have_completed() -> None:
     """I23: though the news of that has not come yet, when it is called."""
     stage = stage_of(3)
@@ -374,6 +378,7 @@ def test_a_fence_has_its_place_behind_what_others_have_completed() -> None:
     assert here(second, "counter").get() == 1
 
 
+@SEQUENCED
 def test_a_fence_has_the_groups_degree() -> None:
     """I23: a sequencer that was cut off alone finishes none, since others may have gone on."""
     stage = stage_of(3)

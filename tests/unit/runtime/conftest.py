@@ -9,13 +9,6 @@ import pytest
 import orcalike as orca
 
 
-@pytest.fixture(params=["TOTAL", "RING"])
-def order(request: pytest.FixtureRequest) -> str:
-    """The layer that orders."""
-    layer: str = request.param
-    return layer
-
-
 @pytest.fixture
 def group(order: str) -> Iterator[orca.Group]:
     """A group of this process alone."""
