@@ -30,6 +30,7 @@ from orcalike.messages import (
     send_to_group,
 )
 from orcalike.session import message_inbox
+from tests.lib.orders import IN_MEMORY, OVER_RANK, OVER_WITNESS
 from tests.lib.processes import DEADLINE, until
 from tests.lib.waiting_threads import until_it_stays
 
@@ -95,11 +96,11 @@ def test_three_processes_talk(programs: Programs) -> None:
         assert (member.end(), member.stderr()) == (0, "")
 
 
-@pytest.mark.parametrize("sequencer", ["witness", "rank"])
-def test_launched_processes_talk(programs: Programs, sequencer: str) -> None:
-    facts = programs.facts(
-        "--sequencer", sequencer, "-n", "3", "talker.py", "launched", "-", str(COUNT), "3"
-    )
+@pytest.mark.parametrize(
+    "order", [OVER_WITNESS, OVER_RANK, IN_MEMORY], ids=["witness", "rank", "memory"]
+)
+def test_launched_processes_talk(programs: Programs, order: tuple[str, ...]) -> None:
+    facts = programs.facts(*order, "-n", "3", "talker.py", "launched", "-", str(COUNT), "3")
     check([fact for fact in facts if "order" in fact])
 
 

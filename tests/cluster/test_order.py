@@ -6,15 +6,21 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.lib.orders import IN_MEMORY, OVER_RANK, OVER_WITNESS
+
 if TYPE_CHECKING:
     from tests.lib.programs import Programs
 
 WRITES = 1_500
 
 
-@pytest.mark.parametrize(("medium", "sequencer"), [("--unix", "witness"), ("--tcp", "rank")])
-def test_four_writers_make_one_history(programs: Programs, medium: str, sequencer: str) -> None:
-    facts = programs.facts(medium, "--sequencer", sequencer, "-n", "4", "writers.py", str(WRITES))
+@pytest.mark.parametrize(
+    "order",
+    [("--unix", *OVER_WITNESS), ("--tcp", *OVER_RANK), IN_MEMORY],
+    ids=["witness", "rank", "memory"],
+)
+def test_four_writers_make_one_history(programs: Programs, order: tuple[str, ...]) -> None:
+    facts = programs.facts(*order, "-n", "4", "writers.py", str(WRITES))
     assert len(facts) == 4
     assert facts[0]["count"] > 4 * WRITES
     for key in ("count", "digest", "states"):

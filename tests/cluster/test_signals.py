@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import pytest
 from pexpect import TIMEOUT
 
+from tests.lib.orders import IN_MEMORY, OVER_RANK, OVER_WITNESS
 from tests.lib.processes import DEADLINE, state_of, until
 from tests.lib.programs import OVER_SOCKETS, complaints
 from tests.lib.terminal import Terminal
@@ -38,12 +39,16 @@ def pids(lines: list[str]) -> list[int]:
     return [json.loads(line)["pid"] for line in lines]
 
 
-@pytest.mark.parametrize(("way", "sequencer"), [*zip(WAYS, ["witness", "rank"] * 2, strict=True)])
+@pytest.mark.parametrize(
+    ("way", "order"),
+    [*zip(WAYS, [OVER_WITNESS, OVER_RANK] * 2, strict=True), *((way, IN_MEMORY) for way in WAYS)],
+    ids=[*WAYS, *(f"{way}-memory" for way in WAYS)],
+)
 def test_ranks_that_wait_show_it_at_sigusr1_and_end_by_ctrl_c(
-    programs: Programs, way: str, sequencer: str
+    programs: Programs, way: str, order: tuple[str, ...]
 ) -> None:
     # A second signal, if it took one, would not come in time.
-    command = [*RUN, "--grace", "1h", "--sequencer", sequencer, programs.path("waiter.py"), way]
+    command = [*RUN, "--grace", "1h", *order, programs.path("waiter.py"), way]
     terminal = Terminal(sys.executable, *command, env=programs.environment, dimensions=(24, 1000))
     lines = []
     for _ in range(2):

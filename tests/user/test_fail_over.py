@@ -18,6 +18,7 @@ from typing import Any
 
 import pytest
 
+from tests.lib.orders import IN_MEMORY, OVER_RANK, OVER_WITNESS
 from tests.lib.own_runs import take_folder
 from tests.lib.processes import is_alive
 from tests.lib.warm import Fork, WarmCli, python
@@ -158,9 +159,10 @@ def counting(
 SEQUENCERS = pytest.mark.parametrize("sequencer", ["witness", "rank"])
 
 
-def test_without_failures(counting: Counting) -> None:
-    """With a witness; without one: `test_short_pause_expels_no_member`."""
-    with counting.run("-n3", "--sequencer", "witness") as run:
+@pytest.mark.parametrize("order", [OVER_WITNESS, IN_MEMORY], ids=["witness", "memory"])
+def test_without_failures(counting: Counting, order: tuple[str, ...]) -> None:
+    """With a witness, or in memory; with neither: `test_short_pause_expels_no_member`."""
+    with counting.run("-n3", *order) as run:
         run.ready(0, 1, 2)
         run.go_on(0, 1, 2)
         ends = counting.end(run, 0, 1, 2)
@@ -168,14 +170,18 @@ def test_without_failures(counting: Counting) -> None:
 
 
 @pytest.mark.parametrize(
-    ("sequencer", "scheme", "options"),
-    [("witness", "--tcp", "(resilience=1)"), ("rank", "--unix", "")],
+    ("order", "options"),
+    [
+        ((*OVER_WITNESS, "--tcp"), "(resilience=1)"),
+        ((*OVER_RANK, "--unix"), ""),
+        (IN_MEMORY, "(resilience=1)"),
+    ],
+    ids=["witness", "rank", "memory"],
 )
 def test_others_go_on_without_a_rank(
-    counting: Counting, sequencer: str, scheme: str, options: str
+    counting: Counting, order: tuple[str, ...], options: str
 ) -> None:
-    flags = ("-n3", "--keep-going", "--sequencer", sequencer, scheme)
-    with counting.run(*flags, options=options) as run:
+    with counting.run("-n3", "--keep-going", *order, options=options) as run:
         run.ready(0, 1, 2)
         counting.chaos("kill", "1")
         run.go_on(0, 2)
@@ -206,15 +212,19 @@ def test_the_sequencer_dies_time_and_again(counting: Counting) -> None:
 
 
 @pytest.mark.parametrize(
-    ("sequencer", "scheme", "ranks"),
-    [("witness", "--unix", (0,)), ("rank", "--tcp", (1, 0))],
-    ids=["witness---unix", "rank---tcp"],
+    ("order", "ranks"),
+    [
+        ((*OVER_WITNESS, "--unix"), (0,)),
+        ((*OVER_RANK, "--tcp"), (1, 0)),
+        (IN_MEMORY, (1, 0)),
+    ],
+    ids=["witness---unix", "rank---tcp", "memory"],
 )
 def test_rank_comes_back_and_gets_the_state(
-    counting: Counting, sequencer: str, scheme: str, ranks: tuple[int, ...]
+    counting: Counting, order: tuple[str, ...], ranks: tuple[int, ...]
 ) -> None:
     """One after the other, rank 0 too, which makes the group if there is no witness."""
-    with counting.run("-n3", "--restart", "1", "--sequencer", sequencer, scheme) as run:
+    with counting.run("-n3", "--restart", "1", *order) as run:
         run.ready(0, 1, 2)
         run.go_on(0, 1, 2)
         for rank in ranks:
@@ -291,8 +301,9 @@ def test_sequencer_that_was_paused_is_out(counting: Counting, sequencer: str) ->
         counting.end(run, 0, 1, 2)
 
 
-def test_short_pause_expels_no_member(counting: Counting) -> None:
-    with counting.run("-n3", "--sequencer", "rank") as run:
+@pytest.mark.parametrize("order", [OVER_RANK, IN_MEMORY], ids=["rank", "memory"])
+def test_short_pause_expels_no_member(counting: Counting, order: tuple[str, ...]) -> None:
+    with counting.run("-n3", *order) as run:
         run.ready(0, 1, 2)
         for rank in (1, 0):
             counting.chaos("pause", str(rank), "100ms")
@@ -352,9 +363,10 @@ def test_more_losses_than_the_degree_covers_end_the_run(counting: Counting, tmp_
         assert "blocked for good: the group waits for rank 1 and rank 2, which have ended" in last
 
 
-def test_too_few_for_the_degree_end_the_run(counting: Counting) -> None:
+@pytest.mark.parametrize("order", [OVER_RANK, IN_MEMORY], ids=["rank", "memory"])
+def test_too_few_for_the_degree_end_the_run(counting: Counting, order: tuple[str, ...]) -> None:
     """One after the other the group may go on without them; but a write needs two members."""
-    flags = ("-n3", "--keep-going", "--sequencer", "rank")
+    flags = ("-n3", "--keep-going", *order)
     with counting.run(*flags, options="(resilience=1)") as run:
         run.ready(0, 1, 2)
         counting.chaos("kill", "1")

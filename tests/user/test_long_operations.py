@@ -12,10 +12,13 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.lib.orders import IN_MEMORY, OVER_WITNESS
 from tests.lib.warm import WarmCli
 
 if TYPE_CHECKING:
     from tests.lib.command import Cli
+
+ORDERS = pytest.mark.parametrize("order", [OVER_WITNESS, IN_MEMORY], ids=["witness", "memory"])
 
 ENDLESS = """
 import logging, threading
@@ -211,9 +214,10 @@ def cli(tmp_path: Path) -> WarmCli:
     return WarmCli(tmp_path)
 
 
-def test_the_log_names_it_and_timed_calls_end(cli: Cli) -> None:
+@ORDERS
+def test_the_log_names_it_and_timed_calls_end(cli: Cli, order: tuple[str, ...]) -> None:
     """At each member, with the object and the line that it is in."""
-    flags = ("-q", "-n2", f"--timeout={cli.deadline:g}s", "--sequencer", "witness")
+    flags = ("-q", "-n2", f"--timeout={cli.deadline:g}s", *order)
     with cli.started(*flags, cli.write(ENDLESS + TIMED)) as process:
         assert process.stdout is not None
         missing = {
@@ -234,10 +238,13 @@ def test_the_log_names_it_and_timed_calls_end(cli: Cli) -> None:
         raise AssertionError(f"never {missing}: {said}")
 
 
+@ORDERS
 @pytest.mark.parametrize(("where", "name"), [("init", "__init__"), ("hook", "member_left")])
-def test_the_log_names_what_the_runtime_calls(cli: Cli, where: str, name: str) -> None:
+def test_the_log_names_what_the_runtime_calls(
+    cli: Cli, where: str, name: str, order: tuple[str, ...]
+) -> None:
     """An `__init__` and a hook hold up their member, so it is all the more worth knowing."""
-    flags = ("-q", "-n2", f"--timeout={cli.deadline:g}s", "--sequencer", "witness")
+    flags = ("-q", "-n2", f"--timeout={cli.deadline:g}s", *order)
     says = (
         rf"\[0\] log: Stuck.{name} of 'stuck' has run for \d+\.\d s .* receives nothing meanwhile"
     )
@@ -251,6 +258,7 @@ def test_the_log_names_what_the_runtime_calls(cli: Cli, where: str, name: str) -
         raise AssertionError(f"never {says}: {said}")
 
 
+@ORDERS
 @pytest.mark.parametrize(
     ("what", "name"),
     [
@@ -262,9 +270,11 @@ def test_the_log_names_what_the_runtime_calls(cli: Cli, where: str, name: str) -
         ("read", "look_forever"),
     ],
 )
-def test_the_log_names_what_others_have_let_run(cli: Cli, what: str, name: str) -> None:
+def test_the_log_names_what_others_have_let_run(
+    cli: Cli, what: str, name: str, order: tuple[str, ...]
+) -> None:
     """Wherever it runs: where messages are received, in a pop-up thread, in one of the program's."""
-    flags = ("-q", "-n2", f"--timeout={cli.deadline:g}s", "--sequencer", "witness")
+    flags = ("-q", "-n2", f"--timeout={cli.deadline:g}s", *order)
     missing = {
         rf"\[0\] log: Held.{name} of 'held' has run for \d+\.\d s",
         r"\[0\] +while True:",

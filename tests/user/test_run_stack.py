@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.lib.orders import OVER_RANK, OVER_WITNESS
 from tests.lib.warm import WarmCli
 
 if TYPE_CHECKING:
@@ -51,14 +52,18 @@ def own_layer(program: str) -> str:
     return "mylayers:Check"
 
 
-@pytest.mark.parametrize(("medium", "sequencer"), [("unix", "rank"), ("tcp", "witness")])
+@pytest.mark.parametrize(
+    ("order", "medium", "options"),
+    [("TOTAL", "unix", OVER_RANK), ("TOTAL", "tcp", OVER_WITNESS), ("RING", "unix", ())],
+    ids=["rank", "witness", "memory"],
+)
 def test_a_layer_of_the_programs_own(
-    cli: Cli, program: str, own_layer: str, medium: str, sequencer: str
+    cli: Cli, program: str, own_layer: str, order: str, medium: str, options: tuple[str, ...]
 ) -> None:
-    layers = "PACK:XFER:TOTAL:CHECK(salt=7):MBRSHIP:COM"
+    layers = f"PACK:XFER:{order}:CHECK(salt=7):MBRSHIP:COM"
     ended = cli.run(
-        "-n2", "--sequencer", sequencer, "--layer", own_layer, "--stack", f"{layers}:{medium}",
-        "--no-prefix", program,
+        "-n2", *options, "--layer", own_layer, "--stack", f"{layers}:{medium}", "--no-prefix",
+        program,
     )  # fmt: skip
     assert ended.returncode == 0, ended.stderr
     assert ended.stdout.splitlines() == [f"[20, 20] {layers} {layers}"] * 2

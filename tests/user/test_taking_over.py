@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.lib.orders import IN_MEMORY, OVER_RANK, OVER_WITNESS
 from tests.lib.warm import WarmCli, python
 
 if TYPE_CHECKING:
@@ -335,11 +336,6 @@ def cli(tmp_path: Path) -> WarmCli:
 def said(output: str, word: str) -> list[str]:
     """What the ranks have printed after a word."""
     return [line.partition(f"{word} ")[2] for line in output.splitlines() if f"] {word} " in line]
-
-
-IN_MEMORY = ("--stack", "PACK:XFER:RING:MBRSHIP:COM:unix")
-OVER_RANK = ("--sequencer", "rank")
-OVER_WITNESS = ("--sequencer", "witness")
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.lib.orders import IN_MEMORY, OVER_RANK, OVER_WITNESS
+
 if TYPE_CHECKING:
     from tests.lib.command import Cli
 
@@ -56,11 +58,13 @@ def run(cli: Cli, how: str, *flags: str, then: str) -> tuple[int, str, str]:
     return result.returncode, result.stdout, result.stderr
 
 
-@pytest.mark.parametrize(("how", "sequencer"), [("lost", "witness"), ("gone", "rank")])
-def test_the_last_of_two_ends_with_74(cli: Cli, how: str, sequencer: str) -> None:
-    code, said, errors = run(
-        cli, how, "--keep-going", "--sequencer", sequencer, then="counter.add(100)"
-    )
+@pytest.mark.parametrize(
+    ("how", "order"),
+    [("lost", OVER_WITNESS), ("gone", OVER_RANK), ("lost", IN_MEMORY)],
+    ids=["witness", "rank", "memory"],
+)
+def test_the_last_of_two_ends_with_74(cli: Cli, how: str, order: tuple[str, ...]) -> None:
+    code, said, errors = run(cli, how, "--keep-going", *order, then="counter.add(100)")
     assert code == 74, errors
     rule = "degree 1 takes 2 members with replicas, and the view has 1"
     assert f"blocked [1] {rule}" in said
@@ -69,7 +73,8 @@ def test_the_last_of_two_ends_with_74(cli: Cli, how: str, sequencer: str) -> Non
     assert f"more members than there are ranks left: {rule}" in errors.splitlines()[-1]
 
 
-def test_a_rank_that_leaves_is_not_blocked_for_good(cli: Cli) -> None:
+@pytest.mark.parametrize("order", [OVER_RANK, IN_MEMORY], ids=["rank", "memory"])
+def test_a_rank_that_leaves_is_not_blocked_for_good(cli: Cli, order: tuple[str, ...]) -> None:
     """Leaving takes as long as it may, since a call of another thread waits for members that have left."""
     then = """
         import threading
@@ -77,7 +82,7 @@ def test_a_rank_that_leaves_is_not_blocked_for_good(cli: Cli) -> None:
         group.close()
         print("has left", flush=True)
 """
-    code, said, errors = run(cli, "gone", "--sequencer", "rank", then=then.strip())
+    code, said, errors = run(cli, "gone", *order, then=then.strip())
     assert code == 0, errors
     assert "has left" in said
     assert "the group 'default' was left with calls under way" in said
@@ -95,13 +100,14 @@ def test_reset_goes_on_with_what_there_is(cli: Cli) -> None:
     assert "sum 102 1102 None 1" in said
 
 
-def test_available_degrees_need_no_reset(cli: Cli) -> None:
+@pytest.mark.parametrize("order", [OVER_WITNESS, IN_MEMORY], ids=["witness", "memory"])
+def test_available_degrees_need_no_reset(cli: Cli, order: tuple[str, ...]) -> None:
     source = TWO.replace("orca.join()", 'orca.join(degree="available")').replace(
         "{then}", "print('sum', counter.add(1000))"
     )
     source = source.replace('print("blocked", [m', 'blocked and print("blocked", [m')
     program = cli.write(OBJECT + source)
-    result = cli.run("-n2", "-q", "--keep-going", "--sequencer", "witness", program, "lost")
+    result = cli.run("-n2", "-q", "--keep-going", *order, program, "lost")
     assert result.returncode == 0, result.stderr
     assert "blocked" not in result.stdout
     assert "sum 1012" in result.stdout
