@@ -28,7 +28,7 @@ def main() -> int:
     print(counts.build)
     for name, found in counts.operations.items():
         change = f"{(found / known[name] - 1) * 100:+6.1f} %" if name in known else "   new"
-        print(f"{name:<28}{found:>10.1f}{change}")
+        print(f"{name:<34}{found:>10.1f}{change}")
     if options.renew:
         renew(counts)
     return 0

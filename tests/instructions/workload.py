@@ -1,4 +1,4 @@
-"""What is counted: reads and writes of three whole runtimes in this process, a fixed number of times.
+"""What is counted: reads and writes over both orders, of three whole runtimes in this process and of one, a fixed number of times.
 
     valgrind --tool=callgrind --dump-before=getppid ... python -m tests.instructions.workload [LIBRARY]
 
@@ -28,13 +28,14 @@ from orcalike.runtime.assemble import make_runtime
 from orcalike.runtime.dispatch import Runtime
 from orcalike.session.group_calls import Share
 from orcalike.transport.config import StackConfig
+from orcalike.transport.drivers.descriptors import DescriptorsOfOne
 from orcalike.transport.drivers.simdriver import SimDriver
 from orcalike.transport.stack import Stack
 from orcalike.transport.stacks import parse_stack
 from orcalike.transport.view import Member, View
 from tests.lib.command_lines import parser_of
 
-STACK = "PACK:XFER:TOTAL:MBRSHIP:COM:sim"
+IN_MEMORY = "PACK:XFER:RING:MBRSHIP:COM:unix"
 MEMBERS = 3
 CALLS, BURST, WAITS, ALONE = 5_000, 2_000, 500, 500
 """How often each operation is called in the first section; in the second, twice as often."""
@@ -94,10 +95,13 @@ class Quiet:
 class Node:
     """One member: what a `SimDriver` asks of a node, and where its links lead."""
 
-    def __init__(self, network: Network, number: int) -> None:
+    def __init__(self, network: Network, number: int, order: str = "TOTAL") -> None:
         me = Member(f"sim:{number}", number + 1)
         self.world = network
-        self.stack = Stack(parse_stack(STACK), StackConfig("group", epoch=10**18), me, number + 1)
+        layers = parse_stack(f"PACK:XFER:{order}:MBRSHIP:COM:sim")
+        self.stack = Stack(layers, StackConfig("group", epoch=10**18), me, number + 1)
+        self.stack.descriptors = network.descriptors
+        self.stack.waiting = int(order == "RING")  # else it looks at news when time has passed
         self.runtime: Runtime = make_runtime(
             self.stack, me.incarnation, Quiet(), time=lambda: network.now
         )
@@ -118,9 +122,12 @@ class Node:
 class Network:
     """Moves frames until nothing is under way. Time stands still."""
 
-    def __init__(self) -> None:
+    def __init__(self, order: str = "TOTAL") -> None:
         self.now = 10**9
-        self.nodes = [Node(self, number) for number in range(MEMBERS)]
+        self.descriptors = DescriptorsOfOne()
+        self.nodes = [Node(self, number, order) for number in range(MEMBERS)]
+        self.woken = self.nodes if order == "RING" else []
+        """They look at once at what is in shared memory, which is no network."""
         for node in self.nodes:
             node.stack.join("sim:0" if node is not self.nodes[0] else "", self.now)
             self.move()
@@ -142,6 +149,12 @@ class Network:
                 for address in out.take_connects() if out.connects else ():
                     self._connect(node, self.nodes[int(address.removeprefix("sim:"))])
                     moved = True
+            for node in self.woken:
+                node.stack.rung(self.now)
+                if (deadline := node.stack.deadline) is not None and deadline <= self.now:
+                    node.stack.expire(self.now)
+                    moved = True
+                moved = moved or node.kicked
 
     def _connect(self, node: Node, peer: Node) -> None:
         here, there = len(node.links), len(peer.links)
@@ -207,6 +220,13 @@ def add_alone(it: Shared | Guarded, count: int) -> None:
         it.add(1)
 
 
+def add_later_alone(group: orca.Group, it: Shared, count: int) -> None:
+    """Writes that do not wait, in such a group, until all are applied."""
+    for _ in repeat(None, count):
+        it.add.nowait(1)
+    group.fence()
+
+
 def move_alone(source: Shared, target: Shared, count: int) -> None:
     """Calls of an atomic function that wait, likewise."""
     for _ in repeat(None, count):
@@ -215,22 +235,40 @@ def move_alone(source: Shared, target: Shared, count: int) -> None:
 
 def sections() -> Iterator[tuple[str, int, Callable[[int], object]]]:
     """The name of each operation, how often it is called, and what calls it so often."""
-    network = Network()
-    objects = [share(network, node.runtime) for node in network.nodes]
-    it, plain = objects[1], Plain()  # not the member that orders
+    plain = Plain()
     yield "plain call", CALLS, lambda count: plain_add(plain, count)
-    yield "read", CALLS, lambda count: read(it, count)
-    yield "write, no wait, (int)", BURST, lambda count: add_later(network, it, count)
-    yield "write, no wait, (str, int)", BURST, lambda count: put_later(network, it, count)
-    yield "write, one by one", WAITS, lambda count: add_each(network, it, count)
+    for order, over in ("TOTAL", ""), ("RING", ", RING"):
+        network = Network(order)
+        objects = [share(network, node.runtime) for node in network.nodes]
+        yield from of_three(network, objects[1], over)  # not the member that orders
     with orca.join() as group:
-        alone = group.share(Shared, "alone")
-        guarded = group.share(Guarded, "guarded")
-        yield "write that waits, alone", ALONE, lambda count: add_alone(alone, count)
-        yield "the same with a guard", ALONE, lambda count: add_alone(guarded, count)
-        yield "read with a guard", ALONE, lambda count: read_guarded(guarded, count)
-        other = group.share(Shared, "other")
-        yield "atomic function of two", ALONE, lambda count: move_alone(alone, other, count)
+        yield from of_one(group, "")
+    with orca.join(stack=IN_MEMORY) as group:
+        yield from of_one(group, ", RING")
+        it = group.share(Shared, "alone")
+        yield "read, alone, RING", CALLS, lambda count: read(it, count)
+        yield "write, no wait, alone, RING", BURST, lambda count: add_later_alone(group, it, count)
+
+
+def of_three(
+    network: Network, it: Shared, over: str
+) -> Iterator[tuple[str, int, Callable[[int], object]]]:
+    """What is counted at one of three members, whose frames are moved by hand."""
+    yield f"read{over}", CALLS, lambda count: read(it, count)
+    yield f"write, no wait, (int){over}", BURST, lambda count: add_later(network, it, count)
+    yield f"write, no wait, (str, int){over}", BURST, lambda count: put_later(network, it, count)
+    yield f"write, one by one{over}", WAITS, lambda count: add_each(network, it, count)
+
+
+def of_one(group: orca.Group, over: str) -> Iterator[tuple[str, int, Callable[[int], object]]]:
+    """What is counted in a group of one with its own driver."""
+    alone = group.share(Shared, "alone")
+    guarded = group.share(Guarded, "guarded")
+    yield f"write that waits, alone{over}", ALONE, lambda count: add_alone(alone, count)
+    yield f"the same with a guard{over}", ALONE, lambda count: add_alone(guarded, count)
+    yield f"read with a guard{over}", ALONE, lambda count: read_guarded(guarded, count)
+    other = group.share(Shared, "other")
+    yield f"atomic function of two{over}", ALONE, lambda count: move_alone(alone, other, count)
 
 
 def build() -> str:
