@@ -92,11 +92,11 @@ def makes_once(file: str) -> bool:
 
 
 @pytest.fixture(params=orders.ORDERS)
-def order(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+def order(request: pytest.FixtureRequest) -> Iterator[str]:
     """The layer that orders: in groups for which the test names no stack, and where it asks for it."""
     layer: str = request.param
-    monkeypatch.setattr(orders, "usual", layer)
-    return layer
+    with orders.over(layer):
+        yield layer
 
 
 @pytest.fixture(autouse=True, scope="session")

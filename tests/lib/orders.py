@@ -5,6 +5,9 @@ What both promise is tested over both, by the fixture `order`.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 import pytest
 
 ORDERS = ("TOTAL", "RING")
@@ -18,7 +21,18 @@ OVER_WITNESS = ("--sequencer", "witness")
 """The flags of `orcalike run` for an order in memory, and for each sequencer."""
 
 usual = "TOTAL"
-"""The layer that orders in groups for which a test names no stack; the fixture sets it."""
+"""The layer that orders in groups for which a test names no stack; `over` sets it."""
+
+
+@contextmanager
+def over(layer: str) -> Iterator[None]:
+    """Groups that are made meanwhile have their order by this layer."""
+    global usual
+    before, usual = usual, layer
+    try:
+        yield
+    finally:
+        usual = before
 
 
 def manual_stack() -> str:

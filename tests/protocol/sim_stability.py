@@ -21,10 +21,13 @@ from orcalike.transport.stack import Stack
 from orcalike.transport.stacks import parse_stack
 from orcalike.transport.view import Member, View
 from orcalike.transport.wire.message import Message
+from tests.lib import orders
 
 MS = 1_000_000
 REST = 5_000 * MS
 """All that a run begins is over by then: what it draws is within 160 ms, and D is 500 ms."""
+SMALL = {"TOTAL": "TOTAL(packets=16)", "RING": "RING(slots=16,lane=131072)"}
+"""By order: one that is full soon."""
 
 
 class Truth:
@@ -143,7 +146,7 @@ class Run:
         self.nodes = []
         pack = rng.choice(["PACK:", "PACK(size=64):", ""])
         window = rng.choice(["", "", "(window=3)"])
-        specs = parse_stack(f"{pack}STABLE{window}:XFER:TOTAL(packets=16):MBRSHIP:COM:sim")
+        specs = parse_stack(f"{pack}STABLE{window}:XFER:{SMALL[orders.usual]}:MBRSHIP:COM:sim")
         self.witness = rng.random() < 0.3
         for number in range(rng.choice([2, 3, 4, 6])):
             incarnation = rng.getrandbits(64)

@@ -19,6 +19,7 @@ from tests.lib.manual_network import ManualNetwork
 from tests.protocol import sim_stability
 
 
+@pytest.mark.usefixtures("order")
 @pytest.mark.parametrize("block", range(2))
 def test_the_matrix_is_right_at_each_step(block: int) -> None:
     """The campaign runs more seeds (G34)."""

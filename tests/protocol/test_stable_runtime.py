@@ -7,6 +7,7 @@ import pytest
 from tests.protocol.sim_stable import StableSimulation
 
 
+@pytest.mark.usefixtures("order")
 @pytest.mark.parametrize("block", range(2))
 def test_done_means_applied_by_k(block: int) -> None:
     """The campaign runs more seeds (G34)."""
