@@ -33,6 +33,7 @@ from orcalike.transport.drivers.simdriver import SimDriver
 from orcalike.transport.stack import Stack
 from orcalike.transport.stacks import parse_stack
 from orcalike.transport.view import Member, View
+from tests.lib import orders
 from tests.lib.command_lines import parser_of
 
 IN_MEMORY = "PACK:XFER:RING:MBRSHIP:COM:unix"
@@ -95,13 +96,15 @@ class Quiet:
 class Node:
     """One member: what a `SimDriver` asks of a node, and where its links lead."""
 
-    def __init__(self, network: Network, number: int, order: str = "TOTAL") -> None:
+    def __init__(self, network: Network, number: int) -> None:
         me = Member(f"sim:{number}", number + 1)
         self.world = network
-        layers = parse_stack(f"PACK:XFER:{order}:MBRSHIP:COM:sim")
+        layers = parse_stack(f"PACK:XFER:{network.order}:MBRSHIP:COM:sim")
         self.stack = Stack(layers, StackConfig("group", epoch=10**18), me, number + 1)
         self.stack.descriptors = network.descriptors
-        self.stack.waiting = int(order == "RING")  # else it looks at news when time has passed
+        self.stack.waiting = int(
+            network.order == "RING"
+        )  # else it looks at news when time has passed
         self.runtime: Runtime = make_runtime(
             self.stack, me.incarnation, Quiet(), time=lambda: network.now
         )
@@ -122,11 +125,13 @@ class Node:
 class Network:
     """Moves frames until nothing is under way. Time stands still."""
 
-    def __init__(self, order: str = "TOTAL") -> None:
+    def __init__(self, order: str = "") -> None:
+        """Over this order; without one, over that of the test."""
+        self.order = order or orders.usual
         self.now = 10**9
         self.descriptors = DescriptorsOfOne()
-        self.nodes = [Node(self, number, order) for number in range(MEMBERS)]
-        self.woken = self.nodes if order == "RING" else []
+        self.nodes = [Node(self, number) for number in range(MEMBERS)]
+        self.woken = self.nodes if self.order == "RING" else []
         """They look at once at what is in shared memory, which is no network."""
         for node in self.nodes:
             node.stack.join("sim:0" if node is not self.nodes[0] else "", self.now)

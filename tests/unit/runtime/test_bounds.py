@@ -144,6 +144,7 @@ class Members(Network):
         return found
 
 
+@pytest.mark.usefixtures("order")
 def test_every_replica_refuses_the_same_calls() -> None:
     members = Members()
     gates, others = members.gates("gate"), members.gates("other")
@@ -232,6 +233,7 @@ def test_so_many_classes_of_ended_objects_are_remembered_and_no_more(group: orca
     assert list(table.ended_objects) == []
 
 
+@pytest.mark.usefixtures("order")
 def test_so_many_arrivals_wait_at_the_barrier_and_no_more() -> None:
     members = Members()
     first, *others = (Whole(node.runtime, Code.BARRIER) for node in members.nodes)
@@ -317,6 +319,7 @@ async def test_senders_wait_when_a_lock_queue_is_full() -> None:
 def test_calls_of_an_undeclared_class_are_kept_up_to_a_bound(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
+    """Over a sequencer: a packet as large as a lane waits for others to apply its parts, and time stands still here."""
     members = Members()
     ignorant = members.nodes[2]
     ignorant.runtime.table.lookup = lambda name: None  # as if it had not imported the module

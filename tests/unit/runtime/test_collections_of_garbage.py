@@ -233,6 +233,7 @@ def shared(network: Network, kind: type[T]) -> list[T]:
     return objects
 
 
+@pytest.mark.usefixtures("order")
 def test_a_call_that_is_collected_is_under_way_for_nothing() -> None:
     """The next one may have its memory, and must have its own outcome."""
     network = Network()
@@ -247,6 +248,7 @@ def test_a_call_that_is_collected_is_under_way_for_nothing() -> None:
     assert (last.result(), later.result()) == (3, 6)
 
 
+@pytest.mark.usefixtures("order")
 def test_a_failure_that_is_let_go_as_it_is_noted(caplog: pytest.LogCaptureFixture) -> None:
     """To keep account of it makes an object, and what the collection runs has the last reference to the call."""
     network = Network()

@@ -127,6 +127,7 @@ async def test_a_group_that_joins_in_vain_on_a_loop_is_freed(tmp_path: Path) -> 
             await asyncio.sleep(0.05)
 
 
+@pytest.mark.usefixtures("order")
 def test_a_stack_that_is_dropped_is_freed_whatever_it_was_about_to_do() -> None:
     """A layer asks to go on, and no input comes any more."""
 

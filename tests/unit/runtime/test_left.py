@@ -66,6 +66,7 @@ class Leaving(Quiet):
         assert why == "left"
 
 
+@pytest.mark.usefixtures("order")
 @pytest.mark.parametrize("is_kept", [True, False], ids=["kept", "forgotten"])
 def test_what_comes_after_the_group_was_left_touches_no_object(
     is_kept: bool, caplog: pytest.LogCaptureFixture
@@ -97,6 +98,7 @@ def test_what_comes_after_the_group_was_left_touches_no_object(
         assert kept.all() == ["before"]
 
 
+@pytest.mark.usefixtures("order")
 def test_an_operation_that_has_not_ended_by_then_ends_as_ever() -> None:
     network = Network()
     made = [Share(node.runtime).nowait(Slow, "slow") for node in network.nodes]

@@ -97,7 +97,8 @@ class Scene:
 
 
 @pytest.fixture
-def scene() -> Scene:
+def scene(order: str) -> Scene:
+    """Over the order of the test."""
     return Scene()
 
 
