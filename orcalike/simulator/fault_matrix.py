@@ -6,7 +6,7 @@ when its fault really happened at its step.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from random import Random
 
@@ -118,13 +118,15 @@ def scenario_of(cell: Cell, seed: int) -> Scenario:
     )
 
 
-def try_cell(cell: Cell, seeds: range) -> Result | None:
-    """Run a cell until its fault happens; None if it did not with any seed.
+def try_cell(
+    cell: Cell, seeds: range, change: Callable[[Scenario], Scenario] = lambda scenario: scenario
+) -> Result | None:
+    """Run a cell until its fault happens, in scenarios with some `change`; None if it did not with any seed.
 
     Raises Violation if an invariant is broken.
     """
     for seed in seeds:
-        result = Run(scenario_of(cell, seed)).run()
+        result = Run(change(scenario_of(cell, seed))).run()
         if result.fired:
             return result
     return None

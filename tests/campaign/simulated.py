@@ -25,7 +25,7 @@ from orcalike.simulator.transcript import Transcript
 from orcalike.transport.membership import messages
 from tests.campaign.bars import Bar, Figure, Scale
 from tests.lib.order_scenarios import over_either
-from tests.lib.ring_scenarios import draw_over_ring, over_ring
+from tests.lib.ring_scenarios import cells_over_ring, draw_over_ring, over_ring
 from tests.protocol import sim_bootstrap
 
 Kind = tuple[Callable[[Scenario], Scenario], str]
@@ -135,21 +135,30 @@ def measure_determinism(scale: Scale) -> list[Figure]:
     return [Figure("G4", f"{same} of {seeds}", same == seeds)]
 
 
-def one_cell(cell: Cell) -> tuple[Cell, str]:
-    """ "fired", "never", or what it broke."""
+def one_cell(named: tuple[str, Cell]) -> str:
+    """ "fired", "never", or what it broke; over the order that is named."""
+    order, cell = named
     try:
-        return cell, "fired" if try_cell(cell, range(40)) is not None else "never"
+        if order == "RING":
+            result = try_cell(cell, range(40), over_ring)
+        else:
+            result = try_cell(cell, range(40))
     except Violation as violation:
-        return cell, str(violation)
+        return str(violation)
+    return "never" if result is None else "fired"
 
 
 def measure_cells(scale: Scale) -> list[Figure]:
-    """G5: each fault at each step, once."""
-    every = list(cells())
+    """G5: each fault at each step, once, over each order that has the step."""
+    every = [("TOTAL", cell) for cell in cells()] + [("RING", cell) for cell in cells_over_ring()]
     with ProcessPoolExecutor(WORKERS) as pool:
         results = list(pool.map(one_cell, every, chunksize=8))
-    fired = sum(came == "fired" for _, came in results)
-    notes = [f"{cell}: {came}" for cell, came in results if came != "fired"]
+    fired = results.count("fired")
+    notes = [
+        f"{order}: {cell}: {came}"
+        for (order, cell), came in zip(every, results, strict=True)
+        if came != "fired"
+    ]
     return [Figure("G5", f"{fired} of {len(every)} cells", fired == len(every), notes)]
 
 

@@ -6,8 +6,10 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import replace
 
+from orcalike.simulator.fault_matrix import FAULTS, Cell, cells
 from orcalike.simulator.generator import draw
 from orcalike.simulator.scenario import Scenario
 from orcalike.simulator.simulation import Run
@@ -21,6 +23,9 @@ LAYERS = (
 """Orders that are full soon, and one that is not."""
 SMALL_LANES = "RING(slots=64,lane=4096)"
 """One over which many packets go in parts."""
+
+OF_A_SEQUENCER = ("W2", "W4", "W5", "W6", "W7", "W8", "W9", "W10")
+"""Steps of a write that is numbered elsewhere, held, and then accepted."""
 
 STACK = "XFER:RING(slots=64,lane=65536):MBRSHIP:COM:sim"
 """Without PACK, so that each cast is a packet."""
@@ -42,6 +47,16 @@ def over_ring(scenario: Scenario) -> Scenario:
         ),
         witness=scenario.witness and scenario.keeps,
     )
+
+
+def cells_over_ring() -> Iterator[Cell]:
+    """All cells that apply: each member orders what it casts, so no step is a sequencer's, and none waits there for one."""
+    for cell in cells():
+        if cell.step not in OF_A_SEQUENCER and cell.role != "P":
+            yield cell
+    for step, role in (("W1", "S"), ("W1", "A"), ("W3", "A")):
+        for fault in FAULTS:
+            yield Cell(step, role, fault)
 
 
 def draw_over_ring(seed: int) -> Scenario:

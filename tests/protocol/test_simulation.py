@@ -28,7 +28,7 @@ from orcalike.transport.layers.base import Core, Layer
 from orcalike.transport.view import View
 from orcalike.transport.wire.message import Message
 from tests.lib.descriptors import count_files
-from tests.lib.ring_scenarios import draw_over_ring
+from tests.lib.ring_scenarios import cells_over_ring, draw_over_ring, over_ring
 
 CHUNK = 25
 SEEDS = 75
@@ -266,6 +266,15 @@ def test_a_fault_at_each_step(step: str) -> None:
     """The fault really happens at its step, and nothing is broken by it."""
     cell = Cell(step, ROLES[step][0], "kill")
     assert try_cell(cell, range(10)) is not None, cell
+
+
+IN_MEMORY = [cell for cell in cells_over_ring() if cell.fault == "kill"]
+
+
+@pytest.mark.parametrize("cell", {cell.step: cell for cell in IN_MEMORY}.values(), ids=str)
+def test_a_fault_at_each_step_over_ring(cell: Cell) -> None:
+    """The campaign tries all roles and faults (G5)."""
+    assert try_cell(cell, range(10), over_ring) is not None, cell
 
 
 # The command.
