@@ -13,8 +13,8 @@
  * A member that decides on the next view without the acceptance of all that may live says so in its row before. So one that
  * sees its end knows whether it has, without a lease (membership/lease.py).
  *
- * An expelled member that goes on late writes no position: each is swapped for the one that was there before, which is the
- * row's next holder's by then (`ring_publish`, `ring_admit`).
+ * An expelled member that goes on late lowers no position: its own is swapped for the one that it has published last, and
+ * that of a row that it admits is only raised (`ring_publish`, `ring_admit`).
  */
 #ifndef ORCALIKE_RING_FENCE_H
 #define ORCALIKE_RING_FENCE_H
@@ -34,24 +34,23 @@ static inline int ring_pass_fence(struct ring_member *m, uint32_t view)
 }
 
 /* A row is a member's in the view that begins at `next`. It counts from here on, though its holder may not
- * have taken it yet: the position is the last holder's until it does, or is set here. One that goes on late in between has
- * read the last holder's, and so does not set it back. */
+ * have taken it yet: so its position is there first, and is only ever raised, as a member that goes on late may
+ * come here. Else the others would wait for a lower one, of a former holder's, for as long as the row is not taken. */
 static inline void ring_admit(struct ring_member *m, unsigned row, uint32_t incarnation)
 {
     struct ring_row *admitted = &m->order->rows[row];
     uint32_t word = ring_get_acquire(&admitted->state);
-    uint64_t position = ring_get_acquire(&admitted->applied);
+    uint32_t joining = ring_state_word(incarnation, ring_sponsor(m->row, m->incarnation), RING_JOINING);
     if (!(m->members >> row & 1) || m->incarnations[row] != incarnation)
         m->tickets[row] = 0;
     m->members |= 1ull << row;
     m->incarnations[row] = incarnation;
     while (ring_is_later(incarnation, ring_incarnation_of(word))) {
-        if (ring_swap_if(&admitted->state, &word,
-                         ring_state_word(incarnation, ring_sponsor(m->row, m->incarnation), RING_JOINING))) {
-            ring_swap_if(&admitted->applied, &position, m->next);
+        uint64_t position = ring_get_acquire(&admitted->applied);
+        while (position < m->next && !ring_swap_if(&admitted->applied, &position, m->next))
+            ;
+        if (ring_swap_if(&admitted->state, &word, joining))
             return;
-        }
-        position = ring_get_acquire(&admitted->applied);
     }
 }
 
