@@ -35,13 +35,16 @@ def measure_simulator(scale: Scale) -> list[Figure]:
             ]
             facts = [each.result() for each in runs]
     notes = [f"seed {each['seed']}: {each['violation']}" for each in facts if each["violation"]]
-    total = {key: sum(each[key] for each in facts) for key in ("seeds", "steps", "kills", "joins")}
+    total = {
+        key: sum(each[key] for each in facts)
+        for key in ("seeds", "steps", "kills", "joins", "views")
+    }
     text = ", ".join(f"{value} {key}" for key, value in total.items()) + f", {len(notes)} broken"
     return [Figure("G40", text, not notes and total["seeds"] == part * WORKERS, notes)]
 
 
 def measure_processes(scale: Scale) -> list[Figure]:
-    """G41: at each instruction of a write, killed, and stopped until it is overrun; and under load."""
+    """G41: at each instruction of a write and of a change of view, killed, and stopped until it is overrun; and under load."""
     every = max(1, round(1 / scale.times))
     with tempfile.TemporaryDirectory(prefix="orcalike-ring-") as folder:
         steps, load = compiled("killstep", Path(folder)), compiled("killload", Path(folder))
@@ -49,6 +52,7 @@ def measure_processes(scale: Scale) -> list[Figure]:
             "kill": run(steps, "kill", every, timeout=SECONDS_MAX),
             "stop": run(steps, "stop", every, timeout=SECONDS_MAX),
             "stop, not overrun": run(steps, "stop", every, 3, timeout=SECONDS_MAX),
+            "stop, row taken again": run(steps, "stop", every, 0, timeout=SECONDS_MAX),
             "load": run(
                 load, scale.of(1_000, 10_000), secrets.randbelow(1 << 30), timeout=SECONDS_MAX
             ),

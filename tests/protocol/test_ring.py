@@ -14,6 +14,7 @@ SEEDS = 40_000
 
 LATE = {
     "ring-disarm-of-any-incarnation": 129_600,
+    "ring-interest-of-any-incarnation": 82_500,
 }
 """Seeds before which these are not found, so that the search begins there."""
 
