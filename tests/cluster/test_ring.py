@@ -23,8 +23,11 @@ EVERY = 61
 """Each 61st machine instruction; the campaign has them all."""
 
 
-@pytest.mark.parametrize("slots", [84, 0], ids=["overrun", "row taken again"])
-@pytest.mark.parametrize("mode", ["kill", "stop"])
+@pytest.mark.parametrize(
+    ("mode", "slots"),
+    [("kill", 84), ("stop", 84), ("stop", 0)],
+    ids=["kill", "stop, overrun", "stop, row taken again"],
+)
 def test_a_member_can_end_at_any_instruction(tmp_path: Path, mode: str, slots: int) -> None:
     """Of a write, of taking its row, and of a change of view."""
     facts = run(compiled("killstep", tmp_path), mode, EVERY, slots)
