@@ -1,4 +1,4 @@
-/* hostile ROUNDS SEED: words of slots, rows, alarms, marks and lanes are overwritten at random while two members
+/* hostile ROUNDS SEED: words of slots, rows, alarms and lanes are overwritten at random while two members
  * write and apply. What they answer must be a fault that has a name, or nothing. Built with
  * AddressSanitizer, so that no byte outside of the segments is touched. Prints a line of JSON. */
 #define _GNU_SOURCE
@@ -7,7 +7,7 @@
 
 #include "order.h"
 
-enum { SLOTS_LOG = 4, LANE = 1024, FAULT_KINDS = 13 };
+enum { SLOTS_LOG = 4, LANE = 1024, FAULT_KINDS = 14 };
 
 static uint64_t state = 1;
 static long faults[FAULT_KINDS], entries, appended, rounds_without, unnamed, outside;
@@ -33,6 +33,8 @@ static void begin(void)
         struct ring_member *m = &members[row];
         ring_begin(m, order, SLOTS_LOG, LANE, 0);
         m->members = 3;
+        m->view = 1;
+        m->reserve = 2;
         m->own_lane = lanes[row];
         for (unsigned other = 0; other < 2; other++) {
             m->incarnations[other] = 1;
@@ -85,6 +87,17 @@ static int noted(int64_t code)
     return code == RING_FULL;
 }
 
+/* Go on behind a fence, with both rows. */
+static int go_on(struct ring_member *m)
+{
+    ring_pass_fence(m, m->view + 1);
+    ring_admit(m, 0, 1);
+    ring_admit(m, 1, 1);
+    ring_use_alarm(m, 1);
+    ring_say_begun(m, draw(2) ? RING_READS_ALL : 0);
+    return 1;
+}
+
 static int apply_all(struct ring_member *m)
 {
     struct ring_entry entry = {0};
@@ -98,32 +111,36 @@ static int apply_all(struct ring_member *m)
         ring_applied(m, &entry);
     }
     ring_advance(m);
-    return noted(found);
+    return found == RING_FENCED ? go_on(m) : noted(found);
 }
 
 static int act(struct ring_member *m)
 {
     unsigned char *bytes = NULL;
-    uint32_t size = (uint32_t)draw(241), incarnation = 0;
+    uint32_t size = (uint32_t)draw(241);
     int64_t result;
     switch (draw(8)) {
     case 0:
-        result = ring_append_view(m, 1 + (unsigned)draw(3), (unsigned)draw(RING_ROWS),
-                                  (uint32_t)draw(4));
+        result = ring_append_fence(m);
         break;
     case 1:
-        result = ring_offer_row(m, &incarnation);
-        break;
+        if (draw(8) == 0)
+            ring_admit(m, (unsigned)draw(RING_ROWS), (uint32_t)draw(4));
+        ring_say_since(m);
+        ring_say_alone(m, draw(UINT64_MAX));
+        return ring_vouches_for(m, (unsigned)draw(RING_ROWS)) + ring_not_begun(m, RING_READS_ALL) % 2 + 1;
     case 2:
-        ring_strike(m, (unsigned)draw(RING_ROWS), (uint32_t)draw(3));
-        ring_alarm_all(m);
-        ring_use_eventfd(m, 1);
+        if (draw(8) == 0)
+            ring_drop(m, (unsigned)draw(RING_ROWS));
+        ring_use_alarm(m, 1);
         ring_arm_eventfd(m, draw(UINT64_MAX));
+        ring_wake_last(m);
         return 1;
     case 3:
-        ring_sleep(m, (int)draw(3), 0, 0);
-        ring_wait_for_room(m, 0);
-        return ring_mark(m, draw(100) * RING_MARK_EVERY, draw(UINT64_MAX)) + 1;
+        if (!ring_arm(m, draw(UINT64_MAX)))
+            ring_rest(order, m->row, ring_alarm_now(m), 0);
+        ring_wake_all(m);
+        return 1;
     default:
         result = ring_room(m, size, &bytes);
         if (result == 0) {
@@ -131,9 +148,9 @@ static int act(struct ring_member *m)
             result = ring_append(m, size, 1);
             appended += result >= 0;
         }
-        ring_wake(m, RING_ANYTHING, 0);
+        ring_wake(m, draw(2) ? RING_ANYTHING : draw(UINT64_MAX), draw(4));
     }
-    return noted(result);
+    return result == RING_FENCED || noted(result);
 }
 
 int main(int argc, char **argv)
