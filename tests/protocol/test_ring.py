@@ -51,15 +51,3 @@ def test_the_simulator_finds_a_mutant(mutant: Mutant, tmp_path: Path) -> None:
     facts = run(program, SEEDS, first)
     assert facts["code"] == 1, f"{mutant.breaks}: {facts}"
     assert facts["violation"]
-
-
-STEPS = 8
-"""The atomic steps of a member that admits three, of which one is new."""
-
-
-def test_one_that_admits_a_joiner_and_goes_on_late_holds_up_none(tmp_path: Path) -> None:
-    program = compiled("late_admit", tmp_path)
-    found = [run(program, step) for step in range(1, STEPS + 2)]
-    assert [facts["code"] for facts in found] == [0] * len(found), found
-    assert [facts["stopped"] for facts in found] == [True] * STEPS + [False]
-    assert [facts["full"] for facts in found] == [0] * len(found)

@@ -225,6 +225,36 @@ def test_one_that_alone_cannot_read_what_others_append_does_not_wait_for_good() 
     assert network.members("a") == network.members("c") == "a b c"
 
 
+def test_one_that_has_reported_that_it_has_nothing_takes_no_order_until_the_next_view() -> None:
+    """Its report says so: if it led the change of view, what it had by then would be taken for where the view ends."""
+    network = group("a b c")
+    network.add("d")
+    network.join("d", "a")
+    while network["d"].installed is None:
+        for one, other in itertools.permutations("abc", 2):
+            network.deliver(one, other, 9)
+        network.deliver("d", "a")
+        network.deliver("a", "d")
+    network.endpoints["a"].queues[
+        network.link("a", "d")
+    ].clear()  # its memory, as if it could not be had
+    network.leave("c")
+    network.deliver("c", "a")
+    network.deliver("a", "d")
+    d = network.endpoints["d"].stack
+    assert d.dump()["RING"]["attached"] is False
+    for _ in range(9):
+        network.deliver("d", "b")
+        network.deliver("b", "d")
+    assert any("b->d 28 bytes" in line for line in network.lines()), "its memory"
+    assert d.dump()["RING"]["attached"] is False
+    network.stabilize()
+    assert network.members("d") == "a b d"
+    network.cast("d", b"from d")
+    network.stabilize()
+    assert bodies(network, "a")[-1:] == bodies(network, "d")[-1:] == [b"from d"]
+
+
 def test_a_word_of_a_later_member_in_the_own_row_is_an_error_that_says_so() -> None:
     """Else the others would wait for this member, and put it out, and none would know why."""
     network = group()

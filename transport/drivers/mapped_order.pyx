@@ -344,6 +344,8 @@ cdef class MappedOrder(FastLayer):
         member = self.installed.members[source]
         if lineage != self.lineage or self.failed:
             return 0
+        if self.segment is None and self.frozen:
+            return 0                    # it has reported that it has nothing: what it knew would be taken for where the view ends
         try:
             if self.segment is None:
                 why = self.attach(member, order)
