@@ -1,6 +1,6 @@
-/* killload KILLS SEED: members write at full speed; one is killed at a random moment, again and again, and a
- * new one is let in. Each checks the whole of each packet, each member's numbers, and digests at marks.
- * Prints a line of JSON. */
+/* killload KILLS SEED: members write at full speed; one is killed at a random moment, again and again, and the view
+ * goes on without it and with a new one in its row. Each checks the whole of each packet, each member's numbers, and
+ * its digest where a view ends. Prints a line of JSON. */
 #include "processes.h"
 
 enum { SLOTS_LOG = 12, LANE = 1 << 18, ROWS = 4, LIVES = 1 << 14, PART = 256 };
@@ -10,11 +10,16 @@ struct life {
 };
 static struct shared {
     _Atomic uint64_t differ, broken;
+    _Atomic uint64_t last; /* of the views that were decided */
+    struct agreed views[LIVES];
+    _Atomic uint64_t digests[LIVES]; /* where each view ends, of the first member that came there */
     struct life lives[LIVES];
 } *shared;
 
 static struct ring_member me;
-static unsigned char *lanes[ROWS];
+static unsigned char *lanes[RING_ROWS];
+static uint64_t at; /* the view of this member */
+static int has_begun; /* all have begun it, and can read what is written */
 static uint64_t digest = 14695981039346656037ull, counts[LIVES];
 
 static uint64_t nanoseconds(void)
@@ -41,50 +46,92 @@ static void check_packet(const struct ring_entry *entry)
     digest = (digest ^ number ^ life << 40) * 1099511628211ull;
 }
 
-/* Returns whether this member is still in. */
+/* Apply all of the view. Returns 0, RING_FENCED, or RING_OUT. */
 static int apply_all(void)
 {
     struct ring_entry entry = {0};
     int found;
     while ((found = ring_next(&me, &entry)) > 0) {
-        if (!entry.kind)
-            check_packet(&entry);
+        check_packet(&entry);
         ring_applied(&me, &entry);
-        if (entry.kind == RING_JOIN)
-            ring_map_lane(&me, entry.row, entry.incarnation, lanes[entry.row]);
-        if (me.next % RING_MARK_EVERY == 0 && !ring_mark(&me, me.next, digest))
-            atomic_fetch_add(&shared->differ, 1);
     }
-    if (found < 0 && found != RING_OUT)
+    if (found < 0 && found != RING_OUT && found != RING_FENCED)
         atomic_fetch_add(&shared->broken, 1);
     ring_advance(&me);
+    return found;
+}
+
+static void compare_digest(void)
+{
+    uint64_t found = 0, own = digest | 1;
+    if (!atomic_compare_exchange_strong(&shared->digests[at], &found, own))
+        atomic_fetch_add(&shared->differ, found != own);
+}
+
+/* Sleep until there is news, for `ns` at most. */
+static void rest(int64_t ns)
+{
+    uint32_t before = ring_alarm_now(&me);
+    if (!ring_arm(&me, RING_ANYTHING))
+        ring_rest(me.order, me.row, before, ns);
+}
+
+static void begin_view(void)
+{
+    pass_view(&me, &shared->views[++at], lanes);
+    has_begun = 0;
+}
+
+/* Apply all, also of the views that follow. Returns whether this member is still in. */
+static int go_on(void)
+{
+    int found;
+    while ((found = apply_all()) == RING_FENCED) {
+        compare_digest();
+        while (atomic_load(&shared->last) == at) {
+            if (!ring_is_in(&me))
+                return 0;
+            sched_yield();
+        }
+        begin_view();
+    }
+    has_begun = has_begun || !ring_not_begun(&me, RING_READS_ALL);
     return found == 0;
 }
 
-static int make_room(void)
+/* Others must begin the view, or apply, first: wake them, and look again in a while. */
+static int64_t wait_for_others(void)
 {
-    if (!apply_all())
-        return 0;
-    ring_wait_for_room(&me, 1000000);
-    return 1;
+    if (has_begun)
+        ring_wake_all(&me);
+    rest(has_begun ? 1000000 : 100000);
+    return RING_FULL;
 }
 
-static int put_one(uint64_t number, uint64_t life)
+static int64_t try_to_put(uint64_t number, uint64_t life)
 {
     uint32_t words = 2 + (uint32_t)(number * 7 + life) % 60;
     uint64_t word = number ^ life << 32;
     unsigned char *bytes = NULL;
     int64_t slot;
-    while (ring_room(&me, words * 8, &bytes) == RING_FULL)
-        if (!make_room())
-            return 0;
+    if (!go_on())
+        return RING_OUT;
+    if (!has_begun || ring_room(&me, words * 8, &bytes) == RING_FULL)
+        return wait_for_others();
     memcpy(bytes, &number, 8);
     memcpy(bytes + 8, &life, 8);
     for (uint32_t i = 2; i < words; i++)
         memcpy(bytes + 8 * i, &word, 8);
-    while ((slot = ring_append(&me, words * 8, 1)) == RING_FULL)
-        if (!make_room())
-            return 0;
+    slot = ring_append(&me, words * 8, 1);
+    return slot == RING_FULL ? wait_for_others() : slot;
+}
+
+static int put_one(uint64_t number, uint64_t life)
+{
+    int64_t slot;
+    do
+        slot = try_to_put(number, life);
+    while (slot == RING_FULL || slot == RING_FENCED);
     if (slot >= 0) {
         apply_all();
         ring_wake(&me, RING_ANYTHING, 0);
@@ -92,23 +139,16 @@ static int put_one(uint64_t number, uint64_t life)
     return slot >= 0;
 }
 
-static void put_view(unsigned kind, unsigned row, uint32_t incarnation)
-{
-    while (ring_append_view(&me, kind, row, incarnation) == RING_FULL)
-        make_room();
-    apply_all();
-    ring_wake(&me, RING_ANYTHING, 0);
-}
-
-static void writer(unsigned row, uint32_t incarnation, uint64_t life)
+static void writer(unsigned row, uint64_t life)
 {
     prctl(PR_SET_PDEATHSIG, SIGKILL);
-    become(&me, row, incarnation, lanes[row]);
+    if (!attach(&me, row, &shared->views[at], lanes))
+        _exit(3);
     for (uint64_t number = 1; put_one(number, life); number++) {
         atomic_store(&shared->lives[life].acknowledged, number);
         if (number % PART == 0) { /* so that wakes are among what is killed */
-            ring_sleep(&me, RING_AT_ONCE, 20000, 0);
-            apply_all();
+            rest(20000);
+            go_on();
         }
     }
     _exit(1);
@@ -116,37 +156,50 @@ static void writer(unsigned row, uint32_t incarnation, uint64_t life)
 
 struct running {
     pid_t pid;
-    uint32_t incarnation;
     uint64_t life;
-    unsigned row;
 };
 static uint64_t lives;
 
-static struct running let_in(void)
+/* End the view. The next one has a new member in that row; returns how long the others were held up, us. */
+static uint64_t change_view(unsigned row, struct running *it, uint64_t *lost)
 {
-    struct running it = {0};
-    int row;
-    while ((row = ring_offer_row(&me, &it.incarnation)) < 0 || row >= ROWS) {
-        apply_all();
-        sched_yield();
+    uint64_t start = nanoseconds();
+    struct agreed *next = &shared->views[at + 1];
+    while (ring_append_fence(&me) == RING_FULL)
+        wait_for_others();
+    ring_wake_all(&me);
+    if (apply_all() != RING_FENCED)
+        atomic_fetch_add(&shared->broken, 1);
+    compare_digest();
+    if (it->pid)
+        *lost += counts[it->life] < atomic_load(&shared->lives[it->life].acknowledged);
+    *next = shared->views[at];
+    next->number++;
+    next->rows |= 1ull << row;
+    next->incarnations[row] = next->number;
+    atomic_store(&shared->last, at + 1);
+    begin_view();
+    it->life = ++lives;
+    it->pid = fork();
+    if (it->pid == 0)
+        writer(row, it->life);
+    while (!has_begun && nanoseconds() - start < 10000000000u) {
+        go_on();
+        rest(100000);
     }
-    it.row = (unsigned)row;
-    it.life = ++lives;
-    put_view(RING_JOIN, it.row, it.incarnation);
-    it.pid = fork();
-    if (it.pid == 0)
-        writer(it.row, it.incarnation, it.life);
-    return it;
+    if (!has_begun)
+        atomic_fetch_add(&shared->broken, 1);
+    return (nanoseconds() - start) / 1000;
 }
 
 static void stay_until(uint64_t end)
 {
     while (nanoseconds() < end) {
-        apply_all();
+        go_on();
         if (random() % 8 == 0)
             put_one(counts[0] + 1, 0);
         else
-            ring_sleep(&me, (int)(random() % 3), 50000, 20000);
+            rest(50000);
     }
 }
 
@@ -154,32 +207,31 @@ int main(int argc, char **argv)
 {
     int kills = argc > 1 ? atoi(argv[1]) : 100, status;
     uint64_t lost = 0, longest = 0;
-    struct running running[ROWS];
+    struct running running[ROWS] = {{0}};
     srandom(argc > 2 ? (unsigned)atoi(argv[2]) : 1);
     shared = (struct shared *)shared_lane(sizeof *shared);
     for (int i = 0; i < ROWS; i++)
         lanes[i] = shared_lane(LANE);
     ring_begin(&me, shared_order(SLOTS_LOG), SLOTS_LOG, LANE, 0);
     me.own_lane = lanes[0];
-    if (kills >= LIVES - ROWS || ring_found(&me, 0, 1, (uint32_t)getpid()))
+    if (kills >= LIVES - 2 * ROWS || ring_found(&me, 0, 1, (uint32_t)getpid()))
         DIE("begin");
+    shared->views[0] = (struct agreed){.number = 1, .rows = 1, .incarnations = {1}};
     ring_map_lane(&me, 0, 1, lanes[0]);
-    for (int i = 1; i < ROWS; i++)
-        running[i] = let_in();
+    set_rows(&me, &shared->views[0]);
+    ring_say_since(&me);
+    ring_say_begun(&me, RING_READS_ALL);
+    for (unsigned i = 1; i < ROWS; i++)
+        change_view(i, &running[i], &lost);
     for (int i = 0; i < kills; i++) {
-        struct running *it = &running[1 + random() % (ROWS - 1)];
-        uint64_t start;
+        unsigned row = 1 + (unsigned)random() % (ROWS - 1);
+        uint64_t took;
         stay_until(nanoseconds() + (uint64_t)random() % 1500000);
-        kill(it->pid, SIGKILL);
-        waitpid(it->pid, &status, 0);
-        start = nanoseconds();
-        ring_alarm_all(&me);
-        ring_strike(&me, it->row, it->incarnation);
-        put_view(RING_EXPEL, it->row, it->incarnation);
-        if (nanoseconds() - start > longest)
-            longest = nanoseconds() - start;
-        lost += counts[it->life] < atomic_load(&shared->lives[it->life].acknowledged);
-        *it = let_in();
+        kill(running[row].pid, SIGKILL);
+        waitpid(running[row].pid, &status, 0);
+        took = change_view(row, &running[row], &lost);
+        if (took > longest)
+            longest = took;
     }
     for (int i = 1; i < ROWS; i++) {
         kill(running[i].pid, SIGKILL);
@@ -188,6 +240,6 @@ int main(int argc, char **argv)
     printf("{\"kills\": %d, \"packets\": %lu, \"lost\": %lu, \"differ\": %lu, \"broken\": %lu, "
            "\"longest us\": %lu}\n",
            kills, (unsigned long)me.next, (unsigned long)lost, (unsigned long)shared->differ,
-           (unsigned long)shared->broken, (unsigned long)longest / 1000);
+           (unsigned long)shared->broken, (unsigned long)longest);
     return 0;
 }

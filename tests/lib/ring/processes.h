@@ -88,20 +88,4 @@ static inline int attach(struct ring_member *m, unsigned row, const struct agree
     return 1;
 }
 
-/* Go on as the joiner that another member, of which this is a fork, has let in. */
-static inline void become(struct ring_member *m, unsigned row, uint32_t incarnation, unsigned char *lane)
-{
-    struct ring_member donor = *m;
-    ring_begin(m, donor.order, donor.slots_log, donor.lane_size, donor.next);
-    m->members = donor.members;
-    memcpy(m->incarnations, donor.incarnations, sizeof m->incarnations);
-    memcpy(m->tickets, donor.tickets, sizeof m->tickets);
-    memcpy(m->lanes, donor.lanes, sizeof m->lanes);
-    memcpy(m->lane_incarnations, donor.lane_incarnations, sizeof m->lane_incarnations);
-    m->own_lane = lane;
-    if (ring_take_row(m, row, incarnation, (uint32_t)getpid()))
-        _exit(3);
-    ring_map_lane(m, row, incarnation, lane);
-}
-
 #endif
