@@ -42,9 +42,9 @@ TREE = create_dependency_tree(quiet=True)
 
 def depends_of(path: Path) -> list[str]:
     """The headers that a module is compiled with, also by what it cimports: Cython knows none in other folders."""
-    read = {Path(file) for file in TREE.all_dependencies(str(path))}
-    names = [file for file in read if '"ring/' in file.read_text(encoding="utf-8")]
-    return RING if names else []
+    files = TREE.all_dependencies(str(path))
+    includes = any('"ring/' in Path(file).read_text(encoding="utf-8") for file in files)
+    return RING if includes else []
 
 
 def modules() -> list[Extension]:

@@ -236,26 +236,32 @@ def test_outside_of_a_loop(counter: Counter) -> None:
     assert run(counter.add.aio(1)) == 1
 
 
+class Turns:
+    """Counts the turns of its event loop, by a task of its own."""
+
+    def __init__(self) -> None:
+        self.count = 0
+        self.task = asyncio.create_task(self.run())
+
+    async def run(self) -> None:
+        while True:
+            self.count += 1
+            await asyncio.sleep(0)
+
+
 @pytest.mark.parametrize("order", ["TOTAL", "RING"])
 def test_other_tasks_run_while_each_outcome_is_there_at_once(order: str) -> None:
     """A member that is alone has each outcome without waiting; its event loop is for all tasks."""
-    turns = 0
-
-    async def count() -> None:
-        nonlocal turns
-        while True:
-            turns += 1
-            await asyncio.sleep(0)
 
     async def main() -> None:
         async with orca.join("alone", stack=f"PACK:XFER:{order}:MBRSHIP:COM:unix") as group:
             counter = await group.share.aio(Counter, "counter")
-            counting = asyncio.create_task(count())
+            turns = Turns()
             for _ in range(1000):
                 await counter.add.aio(1)
-            counting.cancel()
+            turns.task.cancel()
             assert counter.value == 1000
-            assert turns >= 1000 // 64
+            assert turns.count >= 1000 // 64
 
     asyncio.run(main())
 
@@ -283,23 +289,16 @@ class Slow:
 @pytest.mark.parametrize("call", ["write", "read"])
 def test_other_tasks_run_between_calls_that_take_long(order: str, call: str) -> None:
     """However few of them are awaited in a row."""
-    turns = 0
-
-    async def count() -> None:
-        nonlocal turns
-        while True:
-            turns += 1
-            await asyncio.sleep(0)
 
     async def main() -> None:
         async with orca.join("alone", stack=f"PACK:XFER:{order}:MBRSHIP:COM:unix") as group:
             slow = await group.share.aio(Slow, "slow")
-            counting = asyncio.create_task(count())
+            turns = Turns()
             await asyncio.sleep(0)
-            before = turns
+            before = turns.count
             for _ in range(30):
                 await getattr(slow, call).aio()
-            assert turns - before >= 14
-            counting.cancel()
+            assert turns.count - before >= 14
+            turns.task.cancel()
 
     asyncio.run(main())
